@@ -1,0 +1,279 @@
+//! What an attachment is, in the tool's own terms: what was asked for, where, and what is there.
+//!
+//! The front (arguments, plans, rendering) and the back (kernel, pins, namespaces) meet in these types and nowhere else.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use shaper_common::{abi, key};
+
+/// Which way packets cross the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Direction {
+    /// Received packets.
+    Ingress,
+    /// Sent packets.
+    Egress,
+}
+
+/// Where a program runs. `auto` of the command line is resolved before one of these is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Hook {
+    /// TCX link (Linux 6.6).
+    Tcx,
+    /// cls_bpf filter on a clsact qdisc.
+    Clsact,
+}
+
+/// The hook as asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum HookChoice {
+    /// TCX where the kernel has it, else clsact.
+    #[default]
+    Auto,
+    /// TCX or an error.
+    Tcx,
+    /// clsact.
+    Clsact,
+}
+
+/// Where among other programs of the hook ours runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Order {
+    /// Before all others that are there now.
+    First,
+    /// After all others that are there now.
+    #[default]
+    Last,
+}
+
+/// What gets its own bucket, with the prefix lengths of `src/N` and `dst/N` (32 and 128 otherwise).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Per {
+    /// Which part of a packet's identity.
+    pub kind: key::Per,
+    /// Bits of an address that count.
+    pub prefix: key::Prefix,
+}
+
+/// Which bytes count, as asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum AccountChoice {
+    /// The Ethernet frame without check sequence.
+    #[default]
+    L2,
+    /// Without link header.
+    L3,
+    /// L2 + 24, at least 84.
+    Wire,
+}
+
+/// Everything that was asked for, complete: this is what the owner record stores and what `status` shows.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Config {
+    /// Limit of each key, bits per second.
+    pub rate: u64,
+    /// Depth of each bucket, bytes.
+    pub burst: u64,
+    /// False if nobody gave a burst: then it follows the rate.
+    pub burst_given: bool,
+    /// Who shares a bucket.
+    #[serde(with = "per_text")]
+    pub per: Per,
+    /// Flows that are tracked at once.
+    pub max_flows: u32,
+    /// What happens to the others.
+    #[serde(with = "overflow_text")]
+    pub overflow: abi::Overflow,
+    /// Which bytes count.
+    pub account: AccountChoice,
+    /// Bytes added per packet.
+    pub overhead: i32,
+    /// Least bytes per packet.
+    pub mpu: u32,
+    /// The hook as asked for.
+    pub hook: HookChoice,
+    /// Position among other programs.
+    pub order: Order,
+}
+
+/// A device in the selected network namespace, as it is now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Device {
+    /// Current name.
+    pub name: String,
+    /// Current index.
+    pub ifindex: u32,
+    /// False for devices without Ethernet header (by ARPHRD type).
+    pub ethernet: bool,
+    /// `lo`: both hooks see each packet.
+    pub loopback: bool,
+}
+
+/// What a changing command did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// There was no attachment.
+    Created,
+    /// There was one with another configuration.
+    Updated,
+    /// There was one with this configuration.
+    Unchanged,
+}
+
+/// Whether an attachment limits anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    /// Its program runs on its device.
+    Active,
+    /// Its device, or its program on the device, has vanished.
+    Gone,
+}
+
+/// An attachment as found.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// Name the namespace was given with `-n`, if it was.
+    pub netns: Option<String>,
+    /// Current name of the device; the recorded one if it is gone.
+    pub dev: String,
+    /// Index it is or was attached to.
+    pub ifindex: u32,
+    /// Direction.
+    pub direction: Direction,
+    /// Where it runs.
+    pub hook: Hook,
+    /// Whether it does.
+    pub state: State,
+    /// The configuration in force.
+    pub config: Config,
+    /// Ways of the flow table that hold a flow.
+    pub flows: u64,
+    /// Packets that met a full set.
+    pub untracked_packets: u64,
+}
+
+/// Counters of one rule, all CPUs added up.
+#[derive(Clone, Debug)]
+pub struct RuleStats {
+    /// Device.
+    pub dev: String,
+    /// Direction.
+    pub direction: Direction,
+    /// Name of the rule.
+    pub rule: String,
+    /// The counters.
+    pub counters: abi::RuleCounters,
+}
+
+/// One tracked flow.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Flow {
+    /// Device.
+    pub dev: String,
+    /// Direction.
+    pub direction: Direction,
+    /// Name of the rule.
+    pub rule: String,
+    /// What its bucket is keyed by.
+    pub per: Per,
+    /// Its identity.
+    pub key: key::Key,
+    /// Packets and bytes that passed.
+    pub passed: abi::Count,
+    /// Packets and bytes that were dropped.
+    pub dropped: abi::Count,
+    /// Packets that passed with a mark.
+    pub marked_packets: u64,
+    /// What its bucket holds now, bytes.
+    pub level_bytes: u64,
+}
+
+impl Direction {
+    /// Both, in the order they are shown.
+    pub const ALL: [Self; 2] = [Self::Ingress, Self::Egress];
+}
+
+impl fmt::Display for Direction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Ingress => "ingress",
+            Self::Egress => "egress",
+        })
+    }
+}
+
+impl fmt::Display for Hook {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Tcx => "tcx",
+            Self::Clsact => "clsact",
+        })
+    }
+}
+
+impl fmt::Display for Per {
+    /// The spelling of `--per`, e.g. `flow`, `src/24,64`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let word = match self.kind {
+            key::Per::Flow => "flow",
+            key::Per::Src => "src",
+            key::Per::Dst => "dst",
+            key::Per::Pair => "pair",
+            key::Per::Dev => "dev",
+        };
+        f.write_str(word)?;
+        match (self.kind, self.prefix) {
+            (key::Per::Src | key::Per::Dst, key::Prefix { v4, v6 }) if (v4, v6) != (32, 128) => write!(f, "/{v4},{v6}"),
+            _ => Ok(()),
+        }
+    }
+}
+
+mod per_text {
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    use super::Per;
+
+    pub(super) fn serialize<S: Serializer>(per: &Per, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(per)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Per, D::Error> {
+        let text = String::deserialize(from)?;
+        text.parse().map_err(D::Error::custom)
+    }
+}
+
+mod overflow_text {
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+    use shaper_common::abi::Overflow;
+
+    pub(super) fn serialize<S: Serializer>(overflow: &Overflow, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(super::overflow_name(*overflow))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Overflow, D::Error> {
+        let text = String::deserialize(from)?;
+        [Overflow::Shared, Overflow::Open, Overflow::Closed]
+            .into_iter()
+            .find(|overflow| super::overflow_name(*overflow) == text)
+            .ok_or_else(|| D::Error::custom(format!("unknown overflow policy `{text}`")))
+    }
+}
+
+/// The spelling of `--overflow`.
+#[must_use]
+pub const fn overflow_name(overflow: abi::Overflow) -> &'static str {
+    match overflow {
+        abi::Overflow::Shared => "shared",
+        abi::Overflow::Open => "open",
+        abi::Overflow::Closed => "closed",
+    }
+}

@@ -1,0 +1,219 @@
+//! The contract between the BPF object and the tool: map names and layouts, and the number that stands for them.
+//!
+//! Values in maps are plain integers: no `bool`, enum or `Option`, no padding that is not named. Sizes and offsets are
+//! asserted here; [`FINGERPRINT`] changes when they do, and a test then asks for a new [`VERSION`].
+
+use core::mem::{align_of, offset_of, size_of};
+
+use crate::{bucket::Limit, clock::Clock, siphash::SipKey, table, verdict::Reason};
+
+/// Version of everything in this module and of [`crate::table::FlowSet`]. The object carries it in the section
+/// [`VERSION_SECTION`]; the tool loads no other, and pins live under `v<VERSION>`.
+pub const VERSION: u32 = 1;
+
+/// ELF section of the object that holds [`VERSION`] as a little-endian `u32`.
+pub const VERSION_SECTION: &str = ".shaper.abi";
+
+/// Names of the programs in the object.
+pub mod program {
+    /// Classifier for TC ingress (TCX or clsact).
+    pub const TC_INGRESS: &str = "shaper_ingress";
+    /// Classifier for TC egress.
+    pub const TC_EGRESS: &str = "shaper_egress";
+}
+
+/// Names of the maps and of the read-only global in the object.
+pub mod map {
+    /// Array of [`crate::table::FlowSet`], mappable.
+    pub const FLOWS: &str = "FLOWS";
+    /// Array of one [`super::Control`].
+    pub const CONTROL: &str = "CONTROL";
+    /// Array of two [`super::RuleLimits`] for each rule: `2 * rule + half`.
+    pub const RULES: &str = "RULES";
+    /// Array of one [`super::RuleState`] for each rule.
+    pub const STATES: &str = "STATES";
+    /// Per-CPU array of one [`super::RuleCounters`] for each rule.
+    pub const COUNTERS: &str = "COUNTERS";
+    /// Array of two [`super::OwnerRecord`]s. The programs do not use it; it is pinned with the others.
+    pub const OWNER: &str = "OWNER";
+    /// The read-only [`super::Settings`].
+    pub const SETTINGS: &str = "SETTINGS";
+}
+
+/// Index of the rule that matches everything no other rule does.
+pub const DEFAULT_RULE: u32 = 0;
+
+/// What a program knows when it is loaded. The verifier sees these as constants and removes what they switch off.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// Added to [`Control::epoch`]; see there.
+    pub epoch_base: u64,
+    /// Secret of the flow table's hash.
+    pub secret: SipKey,
+    /// Number of sets less one; the number of sets is a power of two.
+    pub set_mask: u32,
+    /// [`crate::cost::Accounting::overhead`].
+    pub overhead: i32,
+    /// [`crate::cost::Accounting::mpu`].
+    pub mpu: u32,
+    /// [`crate::cost::Account`].
+    pub account: u8,
+    /// [`crate::key::Per`].
+    pub per: u8,
+    /// [`crate::key::Prefix::v4`].
+    pub prefix_v4: u8,
+    /// [`crate::key::Prefix::v6`].
+    pub prefix_v6: u8,
+    /// [`crate::packet::Link`].
+    pub link: u8,
+    /// [`Overflow`].
+    pub overflow: u8,
+    /// Zero.
+    pub reserved: [u8; 6],
+}
+
+/// What happens to a packet whose flow finds no way in its set.
+#[repr(u8)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Overflow {
+    /// All such packets of a rule share one bucket of the rule's rate and burst.
+    Shared = 0,
+    /// It passes.
+    Open = 1,
+    /// It is dropped.
+    Closed = 2,
+}
+
+impl Overflow {
+    /// The policy with this number.
+    #[must_use]
+    pub const fn from_u8(n: u8) -> Option<Self> {
+        Some(match n {
+            0 => Self::Shared,
+            1 => Self::Open,
+            2 => Self::Closed,
+            _ => return None,
+        })
+    }
+}
+
+/// The word that switches the configuration.
+///
+/// `epoch_base + epoch` is the number of the configuration in force; its lowest bit says which half of [`map::RULES`]
+/// and [`map::OWNER`] holds it. A change of limits is written to the other half and takes effect when `epoch` grows by
+/// one. A change that needs another program is written to the other half too, and takes effect when the program whose
+/// `epoch_base` is larger by one replaces the old: either way one switch, and everything is old before it and new
+/// after.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Control {
+    /// Changes of limits so far.
+    pub epoch: u64,
+}
+
+/// The limits of a rule.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RuleLimits {
+    /// For each key.
+    pub rate: Limit,
+}
+
+/// Words that all packets of a rule share.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RuleState {
+    /// Bucket of the flows that found no way, under [`Overflow::Shared`].
+    pub untracked_full_at: u64,
+    /// Keeps two rules out of one cache line.
+    pub reserved: [u64; 7],
+}
+
+/// Packets and bytes.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Count {
+    /// Packets on the wire (segments).
+    pub packets: u64,
+    /// Bytes as the attachment accounts them.
+    pub bytes: u64,
+}
+
+/// What a rule has done to packets, on one CPU. What passed is the sum of the reasons but `exempt`, less `dropped`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RuleCounters {
+    /// By [`Reason`].
+    pub reasons: [Count; Reason::COUNT],
+    /// What was dropped, whatever the reason.
+    pub dropped: Count,
+    /// What passed with a mark.
+    pub marked: Count,
+}
+
+impl Default for RuleCounters {
+    fn default() -> Self {
+        Self { reasons: [Count::default(); Reason::COUNT], dropped: Count::default(), marked: Count::default() }
+    }
+}
+
+/// Bytes of text in an [`OwnerRecord`].
+pub const OWNER_TEXT: usize = 4096 - 24;
+
+/// Who owns an attachment and what was asked for, written by the tool.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OwnerRecord {
+    /// [`VERSION`] of the tool that wrote it.
+    pub version: u32,
+    /// Kernel id of the program this configuration belongs to.
+    pub program_id: u32,
+    /// `epoch_base` of that program.
+    pub epoch_base: u64,
+    /// Bytes of `text` in use.
+    pub text_len: u64,
+    /// JSON.
+    pub text: [u8; OWNER_TEXT],
+}
+
+macro_rules! layout {
+    ($($kind:ty { $($field:ident),* } = $size:literal, $align:literal;)*) => {
+        const _: () = {
+            $(assert!(size_of::<$kind>() == $size && align_of::<$kind>() == $align, stringify!($kind));)*
+        };
+
+        /// A number that changes when a size, an alignment or an offset in the contract does.
+        pub const FINGERPRINT: u64 = {
+            let mut print = 0xcbf2_9ce4_8422_2325;
+            $(
+                print = mix(print, size_of::<$kind>());
+                print = mix(print, align_of::<$kind>());
+                $(print = mix(print, offset_of!($kind, $field));)*
+            )*
+            print
+        };
+    };
+}
+
+/// One step of FNV-1a over a 64-bit word.
+const fn mix(print: u64, n: usize) -> u64 {
+    (print ^ n as u64).wrapping_mul(0x0000_0100_0000_01b3)
+}
+
+layout! {
+    Clock { t0, v0, mult, shift } = 24, 8;
+    Limit { clock, burst } = 32, 8;
+    Settings {
+        epoch_base, secret, set_mask, overhead, mpu, account, per, prefix_v4, prefix_v6, link, overflow, reserved
+    } = 48, 8;
+    Control { epoch } = 8, 8;
+    RuleLimits { rate } = 32, 8;
+    RuleState { untracked_full_at, reserved } = 64, 8;
+    Count { packets, bytes } = 16, 8;
+    RuleCounters { reasons, dropped, marked } = 208, 8;
+    OwnerRecord { version, program_id, epoch_base, text_len, text } = 4096, 8;
+    table::FlowSet { tags, full_at, state, keys } = 1024, 64;
+    table::FlowState { rule, passed, dropped, marked_packets, reserved } = 64, 8;
+    table::FlowKey { words, since } = 48, 8;
+}

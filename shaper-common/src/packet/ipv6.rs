@@ -1,0 +1,119 @@
+//! IPv6 and its extension headers (RFC 8200).
+
+use super::{Facts, Packet, Parsed, proto, transport};
+use crate::key::Family;
+
+/// Extension headers that are walked. A packet with more keeps the number of the ninth as its protocol.
+pub const MAX_EXTENSION_HEADERS: usize = 8;
+
+const HEADER_LEN: u32 = 40;
+const FRAGMENT_HEADER_LEN: u32 = 8;
+/// Fragment offset (bits 3 to 15) and more fragments (bit 0); bits 1 and 2 are reserved.
+const FRAGMENT_MASK: u16 = 0xfff9;
+/// Neighbour discovery is only believed with the hop limit that no router can forward (RFC 4861, section 7.1).
+const LINK_LOCAL_HOP_LIMIT: u8 = 255;
+/// Router solicitation, router and neighbour advertisement, neighbour solicitation, redirect (RFC 4861).
+const DISCOVERY: core::ops::RangeInclusive<u8> = 133..=137;
+
+/// The facts of an IPv6 packet whose header starts at `offset`, or `Exempt` for neighbour and router discovery.
+#[inline(always)]
+pub(super) fn facts<P: Packet + ?Sized>(packet: &P, offset: u32) -> Parsed {
+    let Some(header) = packet.read::<{ HEADER_LEN as usize }>(offset) else {
+        return Parsed::Limited(Facts::unreadable(offset));
+    };
+    let [version, _, _, _, l0, l1, next, hop_limit, addresses @ ..] = header;
+    if version >> 4 != 6 {
+        return Parsed::Limited(Facts::unreadable(offset));
+    }
+    if next == proto::ICMPV6 && hop_limit == LINK_LOCAL_HOP_LIMIT && is_discovery(packet, offset + HEADER_LEN) {
+        return Parsed::Exempt;
+    }
+    let chain = if is_extension(next) {
+        walk(packet, next, offset + HEADER_LEN)
+    } else {
+        Chain { proto: next, offset: offset + HEADER_LEN, end: End::Upper }
+    };
+    let (sport, dport) = match chain.end {
+        End::Upper => {
+            let payload_len = u32::from(u16::from_be_bytes([l0, l1]));
+            transport::ports(packet, chain.proto, chain.offset, chain.offset - offset - HEADER_LEN, payload_len)
+        }
+        End::Fragment | End::Stopped => (0, 0),
+    };
+    let [src, dst] = split(&addresses);
+    Parsed::Limited(Facts {
+        src,
+        dst,
+        sport,
+        dport,
+        proto: chain.proto,
+        family: Family::V6,
+        fragment: matches!(chain.end, End::Fragment),
+        l2_len: offset,
+        l4_offset: chain.offset,
+    })
+}
+
+/// Where a chain of extension headers ended.
+struct Chain {
+    proto: u8,
+    offset: u32,
+    end: End,
+}
+
+enum End {
+    /// At the header of the upper layer.
+    Upper,
+    /// At a fragment header that is not atomic.
+    Fragment,
+    /// At the end of the packet or after the last header that is walked.
+    Stopped,
+}
+
+#[inline(always)]
+fn walk<P: Packet + ?Sized>(packet: &P, first: u8, start: u32) -> Chain {
+    let mut next = first;
+    let mut offset = start;
+    for _ in 0..MAX_EXTENSION_HEADERS {
+        if !is_extension(next) {
+            return Chain { proto: next, offset, end: End::Upper };
+        }
+        let Some([following, len, b2, b3]) = packet.read::<4>(offset) else {
+            return Chain { proto: next, offset, end: End::Stopped };
+        };
+        let header_len = match next {
+            proto::FRAGMENT => {
+                if u16::from_be_bytes([b2, b3]) & FRAGMENT_MASK != 0 {
+                    return Chain { proto: following, offset: offset + FRAGMENT_HEADER_LEN, end: End::Fragment };
+                }
+                FRAGMENT_HEADER_LEN
+            }
+            // Four-byte units less two (RFC 4302, section 2.2) against eight-byte units less one.
+            proto::AH => (u32::from(len) + 2) * 4,
+            _ => (u32::from(len) + 1) * 8,
+        };
+        next = following;
+        offset += header_len;
+    }
+    let end = if is_extension(next) { End::Stopped } else { End::Upper };
+    Chain { proto: next, offset, end }
+}
+
+#[inline(always)]
+const fn is_extension(next: u8) -> bool {
+    matches!(
+        next,
+        proto::HOP_BY_HOP | proto::ROUTING | proto::FRAGMENT | proto::AH | proto::DESTINATION | proto::MOBILITY
+    )
+}
+
+#[inline(always)]
+fn is_discovery<P: Packet + ?Sized>(packet: &P, offset: u32) -> bool {
+    packet.read::<1>(offset).is_some_and(|[kind]| DISCOVERY.contains(&kind))
+}
+
+#[inline(always)]
+fn split(bytes: &[u8; 32]) -> [[u32; 4]; 2] {
+    let word = |i: usize| u32::from_ne_bytes([bytes[i], bytes[i + 1], bytes[i + 2], bytes[i + 3]]);
+    [[word(0), word(4), word(8), word(12)], [word(16), word(20), word(24), word(28)]]
+}

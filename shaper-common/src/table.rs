@@ -1,0 +1,178 @@
+//! The flow table: sets of eight ways, and only a full bucket is ever forgotten.
+//!
+//! A full bucket behaves exactly as a new one, so forgetting it loses nothing: there is no timer and no sweeper, and
+//! waiting, reconnecting or flooding with other flows gains nobody a free burst. A set whose eight buckets are all in
+//! debt takes no ninth flow; what happens to that one is the attachment's overflow policy.
+//!
+//! A way is taken in two compare-and-swaps: first the bucket word, from the full value that was seen to "full now",
+//! then the tag. If two CPUs want the same way, one of the four words differs and the loser looks again. What remains:
+//! a packet of the forgotten flow that is between finding its way and charging it charges the new flow instead. One
+//! packet, charged to the wrong bucket, is the worst that a race can do.
+
+use core::mem::{offset_of, size_of};
+
+use crate::{
+    atomic::{AtomicU64, Atomics},
+    bucket::debt,
+    key::KEY_WORDS,
+};
+
+/// Ways of a set.
+pub const WAYS: usize = 8;
+
+/// Tag of a way that was never used. [`crate::key::Key::tag`] is never this.
+pub const EMPTY: u64 = 0;
+
+/// How often a set is searched for a way to take before the flow counts as untracked.
+const CLAIM_TRIES: u32 = 3;
+
+/// Eight flows whose tags hash to the same set: 1024 bytes, so that a set never crosses a page.
+///
+/// A packet of a known flow touches three cache lines: the tags, the bucket words and its way's state. The readable
+/// keys lie apart, written once and read by people.
+#[repr(C, align(64))]
+#[derive(Debug, Default)]
+pub struct FlowSet {
+    /// Keyed hash of the flow in each way, or [`EMPTY`].
+    pub tags: [AtomicU64; WAYS],
+    /// Reading of the rule's clock at which each way's bucket is full.
+    pub full_at: [AtomicU64; WAYS],
+    /// What else a packet needs.
+    pub state: [FlowState; WAYS],
+    /// Whose ways they are.
+    pub keys: [FlowKey; WAYS],
+}
+
+/// What a packet of a known flow reads and counts, in one cache line.
+#[repr(C)]
+#[derive(Debug, Default)]
+pub struct FlowState {
+    /// The matched rule.
+    pub rule: AtomicU64,
+    /// What has passed.
+    pub passed: Tally,
+    /// What was dropped.
+    pub dropped: Tally,
+    /// Packets that passed with a mark.
+    pub marked_packets: AtomicU64,
+    /// For the second clock words of later limits.
+    pub reserved: [AtomicU64; 2],
+}
+
+/// Packets and bytes.
+#[repr(C)]
+#[derive(Debug, Default)]
+pub struct Tally {
+    /// Packets on the wire (segments).
+    pub packets: AtomicU64,
+    /// Bytes as the attachment accounts them.
+    pub bytes: AtomicU64,
+}
+
+/// The readable identity of a way.
+#[repr(C)]
+#[derive(Debug, Default)]
+pub struct FlowKey {
+    /// [`crate::key::Key::encode`].
+    pub words: [AtomicU64; KEY_WORDS],
+    /// When the way was taken, nanoseconds of `CLOCK_MONOTONIC`.
+    pub since: AtomicU64,
+}
+
+const _: () = {
+    assert!(size_of::<FlowSet>() == 1024);
+    assert!(size_of::<FlowState>() == 64 && size_of::<FlowKey>() == 48);
+    assert!(offset_of!(FlowSet, full_at) == 64 && offset_of!(FlowSet, state) == 128 && offset_of!(FlowSet, keys) == 640);
+};
+
+impl Tally {
+    /// Adds `packets` and `bytes`.
+    #[inline(always)]
+    pub fn add<A: Atomics>(&self, packets: u64, bytes: u64) {
+        A::add(&self.packets, packets);
+        A::add(&self.bytes, bytes);
+    }
+
+    fn values<A: Atomics>(&self) -> [u64; 2] {
+        [A::load(&self.packets), A::load(&self.bytes)]
+    }
+
+    fn subtract<A: Atomics>(&self, [packets, bytes]: [u64; 2]) {
+        self.add::<A>(packets.wrapping_neg(), bytes.wrapping_neg());
+    }
+}
+
+/// The way that holds `tag`.
+#[inline(always)]
+#[must_use]
+pub fn find<A: Atomics>(set: &FlowSet, tag: u64) -> Option<usize> {
+    (0..WAYS).find(|&way| A::load(&set.tags[way]) == tag)
+}
+
+/// Takes a way for `tag`, with a bucket that is full when its clock reads `v`. `None` if all eight are in debt.
+///
+/// `now` is the time in nanoseconds, `key` what people will read. `v` must be the clock of every way in the set.
+pub fn claim<A: Atomics>(set: &FlowSet, tag: u64, key: &[u64; KEY_WORDS], v: u64, now: u64) -> Option<usize> {
+    for _ in 0..CLAIM_TRIES {
+        let (way, held, full_at) = match candidate::<A>(set, tag, v) {
+            Candidate::Ours(way) => return Some(way),
+            Candidate::Free { way, tag, full_at } => (way, tag, full_at),
+            Candidate::None => return None,
+        };
+        let state = &set.state[way];
+        let passed = state.passed.values::<A>();
+        let dropped = state.dropped.values::<A>();
+        let marked = A::load(&state.marked_packets);
+        if A::compare_exchange(&set.full_at[way], full_at, v) != full_at {
+            continue;
+        }
+        if A::compare_exchange(&set.tags[way], held, tag) != held {
+            continue;
+        }
+        // Subtracted and not cleared: another CPU may already count packets of the new flow here.
+        state.passed.subtract::<A>(passed);
+        state.dropped.subtract::<A>(dropped);
+        A::add(&state.marked_packets, marked.wrapping_neg());
+        let identity = &set.keys[way];
+        A::store(&identity.since, now);
+        // The key goes last: a reader that finds the tag to be the hash of the key knows that the counters are the
+        // flow's own.
+        for (word, value) in identity.words.iter().zip(key) {
+            A::store(word, *value);
+        }
+        return Some(way);
+    }
+    None
+}
+
+enum Candidate {
+    /// Another CPU has just taken a way for the same flow.
+    Ours(usize),
+    /// Never used, or the bucket that has been full for longest.
+    Free { way: usize, tag: u64, full_at: u64 },
+    /// All in debt.
+    None,
+}
+
+#[inline(always)]
+fn candidate<A: Atomics>(set: &FlowSet, tag: u64, v: u64) -> Candidate {
+    let mut best = Candidate::None;
+    let mut best_age = 0;
+    for way in 0..WAYS {
+        let held = A::load(&set.tags[way]);
+        if held == tag {
+            return Candidate::Ours(way);
+        }
+        let full_at = A::load(&set.full_at[way]);
+        if held == EMPTY {
+            // Ways fill in order, so the flow is in none behind this one.
+            return Candidate::Free { way, tag: held, full_at };
+        }
+        let age = v.wrapping_sub(full_at);
+        if debt(full_at, v) == 0 && age >= best_age {
+            best_age = age;
+            best = Candidate::Free { way, tag: held, full_at };
+        }
+    }
+    best
+}

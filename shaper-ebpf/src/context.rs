@@ -1,0 +1,90 @@
+//! A packet as the kernel hands it over.
+
+use core::mem::MaybeUninit;
+
+use aya_ebpf::{bindings::__sk_buff, helpers::bpf_skb_load_bytes, programs::TcContext};
+use shaper_common::packet::{Offload, Packet};
+
+/// Which way a packet crosses the device.
+#[derive(Clone, Copy)]
+pub(crate) enum Direction {
+    /// It was received.
+    Ingress,
+    /// It is being sent.
+    Egress,
+}
+
+/// A socket buffer at a TC hook.
+pub(crate) struct Skb {
+    skb: *mut __sk_buff,
+    data: usize,
+    data_end: usize,
+    direction: Direction,
+}
+
+/// Reads a field of the context; the verifier turns it into a load from the socket buffer.
+macro_rules! field {
+    ($self:ident.$field:ident) => {
+        // SAFETY: the kernel passes a valid context for the whole run of the program.
+        unsafe { (*$self.skb).$field }
+    };
+}
+
+impl Skb {
+    #[inline(always)]
+    pub(crate) fn new(ctx: &TcContext, direction: Direction) -> Self {
+        Self { skb: ctx.skb.skb, data: ctx.data(), data_end: ctx.data_end(), direction }
+    }
+
+    /// Headers of each segment as the kernel has worked them out, tunnels included: at egress it has added them to
+    /// `wire_len` for every segment but the first (`qdisc_pkt_len_init`). At ingress it has not, and after
+    /// segmentation by a virtual machine it does not know the number of segments.
+    #[inline(always)]
+    fn segment_header(&self) -> u32 {
+        let segments = field!(self.gso_segs);
+        if matches!(self.direction, Direction::Egress) && segments > 1 {
+            field!(self.wire_len).saturating_sub(field!(self.len)) / (segments - 1)
+        } else {
+            0
+        }
+    }
+}
+
+impl Packet for Skb {
+    #[inline(always)]
+    fn len(&self) -> u32 {
+        field!(self.len)
+    }
+
+    #[inline(always)]
+    fn read<const N: usize>(&self, offset: u32) -> Option<[u8; N]> {
+        let start = self.data + offset as usize;
+        if start + N <= self.data_end {
+            // SAFETY: the verifier has seen the comparison and proves the bounds again; a byte array has no alignment.
+            return Some(unsafe { *(start as *const [u8; N]) });
+        }
+        // The rest of the packet may lie in fragments that are not mapped here.
+        let mut bytes = MaybeUninit::<[u8; N]>::uninit();
+        // SAFETY: the helper writes exactly N bytes to a buffer of N bytes, or fails.
+        let result = unsafe { bpf_skb_load_bytes(self.skb.cast(), offset, bytes.as_mut_ptr().cast(), N as u32) };
+        if result != 0 {
+            return None;
+        }
+        // SAFETY: the helper has filled the buffer.
+        Some(unsafe { bytes.assume_init() })
+    }
+
+    #[inline(always)]
+    fn offload(&self) -> Offload {
+        let segment_size = field!(self.gso_size);
+        if segment_size == 0 {
+            return Offload::default();
+        }
+        Offload { segment_size, segment_header: self.segment_header() }
+    }
+
+    #[inline(always)]
+    fn stripped_tags(&self) -> u32 {
+        field!(self.vlan_present)
+    }
+}

@@ -1,0 +1,67 @@
+//! The maps, and the only place that turns what a lookup returns into a reference.
+//!
+//! All of them are arrays whose elements live as long as the program: a reference to an element never dangles. The
+//! tool may overwrite an element at any time; words that both sides use are atomics, and the rest is written only
+//! while no packet reads it (the inactive half of [`RULES`]).
+
+use aya_ebpf::{
+    macros::map,
+    maps::{Array, PerCpuArray},
+};
+use shaper_common::{
+    abi::{Control, OwnerRecord, RuleCounters, RuleLimits, RuleState},
+    atomic::AtomicU64,
+    table::FlowSet,
+};
+
+/// Memory-mappable (`BPF_F_MMAPABLE`, Linux 5.5): the kernel then starts the values on a page boundary, so that a set's
+/// lines are cache lines, and the tool reads a million flows without a million system calls.
+const MAPPABLE: u32 = 1 << 10;
+
+#[map]
+static FLOWS: Array<FlowSet> = Array::with_max_entries(1, MAPPABLE);
+#[map]
+static CONTROL: Array<Control> = Array::with_max_entries(1, 0);
+#[map]
+static RULES: Array<RuleLimits> = Array::with_max_entries(2, 0);
+#[map]
+static STATES: Array<RuleState> = Array::with_max_entries(1, 0);
+#[map]
+static COUNTERS: PerCpuArray<RuleCounters> = PerCpuArray::with_max_entries(1, 0);
+/// Only for the tool: it is created, checked and pinned with the others.
+#[map]
+static OWNER: Array<OwnerRecord> = Array::with_max_entries(2, 0);
+
+#[inline(always)]
+pub(crate) fn flows(set: u32) -> Option<&'static FlowSet> {
+    // SAFETY: array elements are never freed while the program exists, and every word of a set is an atomic.
+    FLOWS.get_ptr(set).map(|set| unsafe { &*set })
+}
+
+#[inline(always)]
+pub(crate) fn epoch() -> u64 {
+    CONTROL.get(0).map_or(0, |control| control.epoch)
+}
+
+#[inline(always)]
+pub(crate) fn limits(element: u32) -> Option<&'static RuleLimits> {
+    // SAFETY: array elements are never freed, and the tool waits for all running programs before it writes to a half
+    // that was in force.
+    RULES.get_ptr(element).map(|limits| unsafe { &*limits })
+}
+
+#[inline(always)]
+pub(crate) fn untracked(rule: u32) -> Option<&'static AtomicU64> {
+    let state = STATES.get_ptr_mut(rule)?;
+    // SAFETY: an in-bounds field of a live array element.
+    let word = unsafe { &raw mut (*state).untracked_full_at };
+    // SAFETY: aligned, never freed, and accessed only atomically.
+    Some(unsafe { AtomicU64::from_ptr(word) })
+}
+
+#[inline(always)]
+pub(crate) fn counters(rule: u32) -> Option<&'static mut RuleCounters> {
+    // SAFETY: the element belongs to this CPU, and both hooks run with bottom halves disabled, so that no other
+    // program interrupts this one between two uses.
+    COUNTERS.get_ptr_mut(rule).map(|counters| unsafe { &mut *counters })
+}
