@@ -15,8 +15,8 @@ pub enum Family {
     V6 = 6,
 }
 
-/// An address as it stands in the packet: network byte order in memory, IPv4 in the first word and zeros after it.
-pub type Address = [u32; 4];
+/// An address as it stands in the packet: sixteen bytes in memory, of which IPv4 has the first four and zeros after.
+pub type Address = [u64; 2];
 
 /// Which part of a packet's identity gets its own bucket.
 #[repr(u8)]
@@ -75,6 +75,9 @@ pub struct Key {
     pub family: Family,
 }
 
+/// Bytes of ports and protocol.
+const TAIL: usize = 5;
+
 /// Words of an encoded key.
 pub const KEY_WORDS: usize = 5;
 
@@ -103,31 +106,30 @@ impl Key {
 
     /// The key's place in the flow table: a keyed hash that is never 0, which marks an empty way.
     ///
-    /// IPv4 keys are hashed as two words; the hash covers its own length, so they cannot meet the five-word ones by
-    /// construction.
+    /// What is hashed are the bytes of the addresses, the ports and the protocol: 13 for IPv4, 37 for IPv6, the last
+    /// five where there is no address. SipHash covers the length, so that the three cannot be confused.
     #[inline(always)]
     #[must_use]
     pub fn tag(&self, secret: &SipKey) -> u64 {
-        let words = self.encode();
-        let hash = if matches!(self.family, Family::V6) {
-            secret.hash(&words)
-        } else {
-            secret.hash(&[pack(self.src[0], self.dst[0]), words[4]])
+        let tail = self.ports_and_protocol();
+        let hash = match self.family {
+            Family::V4 => secret.hash::<1, TAIL>(&[self.src[0] | self.dst[0] << 32], tail),
+            Family::V6 => secret.hash::<4, TAIL>(&[self.src[0], self.src[1], self.dst[0], self.dst[1]], tail),
+            Family::None => secret.hash::<0, TAIL>(&[], tail),
         };
         if hash == 0 { 1 } else { hash }
+    }
+
+    #[inline(always)]
+    const fn ports_and_protocol(&self) -> u64 {
+        self.sport as u64 | (self.dport as u64) << 16 | (self.proto as u64) << 32
     }
 
     /// The key as it is stored beside its bucket, for people to read.
     #[inline(always)]
     #[must_use]
     pub const fn encode(&self) -> [u64; KEY_WORDS] {
-        [
-            pack(self.src[0], self.src[1]),
-            pack(self.src[2], self.src[3]),
-            pack(self.dst[0], self.dst[1]),
-            pack(self.dst[2], self.dst[3]),
-            self.sport as u64 | (self.dport as u64) << 16 | (self.proto as u64) << 32 | (self.family as u64) << 40,
-        ]
+        [self.src[0], self.src[1], self.dst[0], self.dst[1], self.ports_and_protocol() | (self.family as u64) << 40]
     }
 
     /// Reads a stored key back; `None` if the words were never written by [`Key::encode`].
@@ -141,8 +143,8 @@ impl Key {
             _ => return None,
         };
         Some(Self {
-            src: [s0 as u32, (s0 >> 32) as u32, s1 as u32, (s1 >> 32) as u32],
-            dst: [d0 as u32, (d0 >> 32) as u32, d1 as u32, (d1 >> 32) as u32],
+            src: [s0, s1],
+            dst: [d0, d1],
             sport: rest as u16,
             dport: (rest >> 16) as u16,
             proto: (rest >> 32) as u8,
@@ -151,29 +153,17 @@ impl Key {
     }
 }
 
-const fn pack(low: u32, high: u32) -> u64 {
-    low as u64 | (high as u64) << 32
-}
-
 /// The leading bits of an address, the rest zero.
 #[inline(always)]
 fn masked(address: Address, family: Family, prefix: Prefix) -> Address {
-    let bits = if matches!(family, Family::V4) { prefix.v4 } else { prefix.v6 };
-    [
-        address[0] & word_mask(bits, 0),
-        address[1] & word_mask(bits, 32),
-        address[2] & word_mask(bits, 64),
-        address[3] & word_mask(bits, 96),
-    ]
+    match family {
+        Family::V4 => [address[0] & leading(prefix.v4).to_be(), 0],
+        _ => [address[0] & leading(prefix.v6).to_be(), address[1] & leading(prefix.v6.saturating_sub(64)).to_be()],
+    }
 }
 
-/// Mask, in network byte order, of the 32 bits that start at bit `start` of an address whose first `bits` bits count.
+/// A word whose first `bits` bits, 64 at most, are ones.
 #[inline(always)]
-const fn word_mask(bits: u8, start: u8) -> u32 {
-    let bits = bits.saturating_sub(start);
-    if bits >= 32 {
-        u32::MAX
-    } else {
-        (!(u32::MAX >> bits)).to_be()
-    }
+const fn leading(bits: u8) -> u64 {
+    if bits >= 64 { u64::MAX } else { !(u64::MAX >> bits) }
 }

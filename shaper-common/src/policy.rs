@@ -9,7 +9,7 @@ use crate::{
     bucket,
     cost::{self, Accounting, Cost},
     key::{KEY_WORDS, Key, Per, Prefix},
-    packet::{self, Link, Packet, Parsed},
+    packet::{self, Link, Packet},
     siphash::SipKey,
     table::{self, FlowSet, FlowState},
     verdict::{Reason, Verdict},
@@ -78,24 +78,21 @@ pub struct Decision<'a> {
 #[inline(always)]
 pub fn judge<'a, L: Plane, P: Packet + ?Sized>(plane: &'a L, packet: &P) -> Decision<'a> {
     let settings = plane.settings();
-    let facts = match packet::parse(packet, settings.link()) {
-        Parsed::Exempt => {
-            return Decision {
-                verdict: Verdict::Pass,
-                reason: Reason::Exempt,
-                cost: cost::unlimited(packet),
-                rule: DEFAULT_RULE,
-                flow: None,
-            };
-        }
-        Parsed::Limited(facts) => facts,
+    let Some((tag, key, cost)) = packet::parse_then(packet, settings.link(), |facts| {
+        let key = Key::new(facts, settings.per(), settings.prefix());
+        (key.tag(&settings.secret()), key.encode(), cost::of(packet, facts, settings.accounting()))
+    }) else {
+        return Decision {
+            verdict: Verdict::Pass,
+            reason: Reason::Exempt,
+            cost: cost::unlimited(packet),
+            rule: DEFAULT_RULE,
+            flow: None,
+        };
     };
-    let cost = cost::of(packet, &facts, settings.accounting());
     let rule = DEFAULT_RULE;
     let decide = |verdict, reason, flow| Decision { verdict, reason, cost, rule, flow };
 
-    let key = Key::new(&facts, settings.per(), settings.prefix());
-    let tag = key.tag(&settings.secret());
     let (Some(limits), Some(set)) = (plane.limits(rule), plane.flows(tag as u32 & settings.set_mask())) else {
         // The maps are sized for every index that is asked for. If that were ever wrong, nothing may pass unlimited.
         return decide(Verdict::Drop, Reason::Untracked, None);
@@ -104,7 +101,7 @@ pub fn judge<'a, L: Plane, P: Packet + ?Sized>(plane: &'a L, packet: &P) -> Deci
     let v = limits.rate.clock.at(now);
     let way = match table::find::<L::Atomics>(set, tag) {
         Some(way) => Some(way),
-        None => plane.claim(set, tag, &key.encode(), v, now),
+        None => plane.claim(set, tag, &key, v, now),
     };
     let Some(way) = way else {
         return decide(untracked(plane, rule, v, limits.rate.burst, cost), Reason::Untracked, None);

@@ -1,4 +1,4 @@
-//! SipHash-1-3 over whole 64-bit words (Aumasson and Bernstein, "SipHash: a fast short-input PRF", 2012).
+//! SipHash-1-3 (Aumasson and Bernstein, "SipHash: a fast short-input PRF", 2012).
 //!
 //! Keyed with a random secret per attachment, so that nobody can choose addresses that meet in one set.
 
@@ -45,10 +45,12 @@ impl State {
 }
 
 impl SipKey {
-    /// The hash of `words`, each taken as its eight little-endian bytes.
+    /// The hash of a byte string: `words`, each as its eight little-endian bytes, then the low `TAIL` (at most 7) bytes
+    /// of `tail`, whose other bytes must be zero.
     #[inline(always)]
     #[must_use]
-    pub const fn hash<const N: usize>(&self, words: &[u64; N]) -> u64 {
+    pub const fn hash<const WORDS: usize, const TAIL: usize>(&self, words: &[u64; WORDS], tail: u64) -> u64 {
+        const { assert!(TAIL < 8) };
         let mut state = State {
             v0: self.k0 ^ 0x736f_6d65_7073_6575,
             v1: self.k1 ^ 0x646f_7261_6e64_6f6d,
@@ -56,11 +58,11 @@ impl SipKey {
             v3: self.k1 ^ 0x7465_6462_7974_6573,
         };
         let mut i = 0;
-        while i < N {
+        while i < WORDS {
             state = state.absorb(words[i]);
             i += 1;
         }
-        state = state.absorb((N as u64 * 8) << 56);
+        state = state.absorb(tail | ((WORDS * 8 + TAIL) as u64) << 56);
         state.v2 ^= 0xff;
         state = state.round().round().round();
         state.v0 ^ state.v1 ^ state.v2 ^ state.v3

@@ -82,7 +82,9 @@ pub struct FlowKey {
 const _: () = {
     assert!(size_of::<FlowSet>() == 1024);
     assert!(size_of::<FlowState>() == 64 && size_of::<FlowKey>() == 48);
-    assert!(offset_of!(FlowSet, full_at) == 64 && offset_of!(FlowSet, state) == 128 && offset_of!(FlowSet, keys) == 640);
+    assert!(
+        offset_of!(FlowSet, full_at) == 64 && offset_of!(FlowSet, state) == 128 && offset_of!(FlowSet, keys) == 640
+    );
 };
 
 impl Tally {

@@ -1,9 +1,9 @@
 //! A packet as the kernel hands it over.
 
-use core::mem::MaybeUninit;
+use core::{arch::asm, mem::MaybeUninit};
 
-use aya_ebpf::{bindings::__sk_buff, helpers::bpf_skb_load_bytes, programs::TcContext};
-use shaper_common::packet::{Offload, Packet};
+use aya_ebpf::{bindings::__sk_buff, helpers::{bpf_skb_load_bytes, bpf_skb_pull_data}, programs::TcContext};
+use shaper_common::packet::{MAX_OFFSET, Offload, Packet};
 
 /// Which way a packet crosses the device.
 #[derive(Clone, Copy)]
@@ -26,14 +26,29 @@ pub(crate) struct Skb {
 macro_rules! field {
     ($self:ident.$field:ident) => {
         // SAFETY: the kernel passes a valid context for the whole run of the program.
-        unsafe { (*$self.skb).$field }
+        unsafe { (&raw const (*$self.skb).$field).read_volatile() }
     };
 }
+
+/// Bytes that are made contiguous if they are not: link header with all its tags and the IP header.
+const CONTIGUOUS: u32 = 128;
+/// Longest read that is worth a copy from where the packet is not contiguous.
+const COPIED: usize = 4;
 
 impl Skb {
     #[inline(always)]
     pub(crate) fn new(ctx: &TcContext, direction: Direction) -> Self {
-        Self { skb: ctx.skb.skb, data: ctx.data(), data_end: ctx.data_end(), direction }
+        let mut packet = Self { skb: ctx.skb.skb, data: ctx.data(), data_end: ctx.data_end(), direction };
+        let contiguous = packet.data_end - packet.data;
+        if contiguous < CONTIGUOUS as usize && contiguous < packet.len() as usize {
+            // The network stack would do the same a little later. If there is no memory for it, the packet stays as it
+            // is, and headers that cannot be read are charged as such.
+            // SAFETY: the helper takes the context; all pointers into the packet are read anew below.
+            unsafe { bpf_skb_pull_data(packet.skb, packet.len().min(CONTIGUOUS)) };
+            packet.data = ctx.data();
+            packet.data_end = ctx.data_end();
+        }
+        packet
     }
 
     /// Headers of each segment as the kernel has worked them out, tunnels included: at egress it has added them to
@@ -58,12 +73,14 @@ impl Packet for Skb {
 
     #[inline(always)]
     fn read<const N: usize>(&self, offset: u32) -> Option<[u8; N]> {
-        let start = self.data + offset as usize;
+        let start = opaque(self.data + offset as usize);
         if start + N <= self.data_end {
             // SAFETY: the verifier has seen the comparison and proves the bounds again; a byte array has no alignment.
             return Some(unsafe { *(start as *const [u8; N]) });
         }
-        // The rest of the packet may lie in fragments that are not mapped here.
+        if N > COPIED {
+            return None;
+        }
         let mut bytes = MaybeUninit::<[u8; N]>::uninit();
         // SAFETY: the helper writes exactly N bytes to a buffer of N bytes, or fails.
         let result = unsafe { bpf_skb_load_bytes(self.skb.cast(), offset, bytes.as_mut_ptr().cast(), N as u32) };
@@ -84,7 +101,26 @@ impl Packet for Skb {
     }
 
     #[inline(always)]
+    fn blur(&self, offset: u32) -> u32 {
+        // Both are the packet's length, so the difference is nothing; the verifier takes it for anything.
+        let nothing = field!(self.len) ^ opaque(self.len() as usize) as u32;
+        (offset ^ nothing) & (MAX_OFFSET - 1)
+    }
+
+    #[inline(always)]
     fn stripped_tags(&self) -> u32 {
         field!(self.vlan_present)
     }
+}
+
+/// The same number, about which the compiler knows nothing.
+///
+/// The verifier believes a bounds check only for the register that was compared. Without this the compiler may compare
+/// one sum and dereference another that is equal. (A move to itself, because line information for no instruction at all
+/// is refused when the program is loaded.)
+#[inline(always)]
+fn opaque(mut n: usize) -> usize {
+    // SAFETY: the register keeps its value.
+    unsafe { asm!("{n} = {n}", n = inout(reg) n, options(pure, nomem, nostack)) };
+    n
 }

@@ -52,6 +52,7 @@ pub(super) fn walk<P: Packet + ?Sized>(packet: &P) -> (Network, u32) {
         if is_tag(ethertype) {
             return (Network::TooManyTags, offset);
         }
+        offset = packet.blur(offset);
     }
     let network = match ethertype {
         IPV4 => Network::V4,

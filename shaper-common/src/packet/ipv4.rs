@@ -4,31 +4,26 @@ use super::{Facts, Packet, transport};
 use crate::key::Family;
 
 const HEADER_LEN: usize = 20;
+/// Version 4 and a header of five to fifteen 32-bit words.
+const VERSION_AND_LEN: core::ops::RangeInclusive<u8> = 0x45..=0x4f;
 /// More fragments (bit 13) and the fragment offset (bits 0 to 12).
 const FRAGMENT_MASK: u16 = 0x3fff;
 
-/// The facts of an IPv4 packet whose header starts at `offset`.
+/// The facts of an IPv4 packet whose header starts at `offset`, or `None` if that is no IPv4 header.
 #[inline(always)]
-pub(super) fn facts<P: Packet + ?Sized>(packet: &P, offset: u32) -> Facts {
-    let Some(header) = packet.read::<HEADER_LEN>(offset) else {
-        return Facts::unreadable(offset);
-    };
-    let [version_ihl, _, l0, l1, _, _, f0, f1, _, proto, _, _, addresses @ ..] = header;
-    let ihl = u32::from(version_ihl & 0xf) * 4;
-    if version_ihl >> 4 != 4 || ihl < HEADER_LEN as u32 {
-        return Facts::unreadable(offset);
+pub(super) fn facts<P: Packet + ?Sized>(packet: &P, offset: u32) -> Option<Facts> {
+    let [version_ihl, _, l0, l1, _, _, f0, f1, _, proto, _, _, addresses @ ..] = packet.read::<HEADER_LEN>(offset)?;
+    if !VERSION_AND_LEN.contains(&version_ihl) {
+        return None;
     }
+    let ihl = u32::from(version_ihl & 0xf) * 4;
     let [s0, s1, s2, s3, d0, d1, d2, d3] = addresses;
     let fragment = u16::from_be_bytes([f0, f1]) & FRAGMENT_MASK != 0;
     let total_len = u32::from(u16::from_be_bytes([l0, l1]));
-    let (sport, dport) = if fragment {
-        (0, 0)
-    } else {
-        transport::ports(packet, proto, offset + ihl, ihl, total_len)
-    };
-    Facts {
-        src: [u32::from_ne_bytes([s0, s1, s2, s3]), 0, 0, 0],
-        dst: [u32::from_ne_bytes([d0, d1, d2, d3]), 0, 0, 0],
+    let (sport, dport) = if fragment { (0, 0) } else { transport::ports(packet, proto, offset + ihl, ihl, total_len) };
+    Some(Facts {
+        src: [u64::from_ne_bytes([s0, s1, s2, s3, 0, 0, 0, 0]), 0],
+        dst: [u64::from_ne_bytes([d0, d1, d2, d3, 0, 0, 0, 0]), 0],
         sport,
         dport,
         proto,
@@ -36,5 +31,5 @@ pub(super) fn facts<P: Packet + ?Sized>(packet: &P, offset: u32) -> Facts {
         fragment,
         l2_len: offset,
         l4_offset: offset + ihl,
-    }
+    })
 }

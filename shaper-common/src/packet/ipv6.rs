@@ -1,12 +1,14 @@
 //! IPv6 and its extension headers (RFC 8200).
 
-use super::{Facts, Packet, Parsed, proto, transport};
-use crate::key::Family;
+use super::{Facts, Packet, proto, transport};
+use crate::key::{Address, Family};
 
 /// Extension headers that are walked. A packet with more keeps the number of the ninth as its protocol.
 pub const MAX_EXTENSION_HEADERS: usize = 8;
 
 const HEADER_LEN: u32 = 40;
+/// Offset of the next header field; the hop limit follows it.
+const NEXT_HEADER: u32 = 6;
 const FRAGMENT_HEADER_LEN: u32 = 8;
 /// Fragment offset (bits 3 to 15) and more fragments (bit 0); bits 1 and 2 are reserved.
 const FRAGMENT_MASK: u16 = 0xfff9;
@@ -15,18 +17,12 @@ const LINK_LOCAL_HOP_LIMIT: u8 = 255;
 /// Router solicitation, router and neighbour advertisement, neighbour solicitation, redirect (RFC 4861).
 const DISCOVERY: core::ops::RangeInclusive<u8> = 133..=137;
 
-/// The facts of an IPv6 packet whose header starts at `offset`, or `Exempt` for neighbour and router discovery.
+/// The facts of an IPv6 packet whose header starts at `offset`, or `None` if that is no IPv6 header.
 #[inline(always)]
-pub(super) fn facts<P: Packet + ?Sized>(packet: &P, offset: u32) -> Parsed {
-    let Some(header) = packet.read::<{ HEADER_LEN as usize }>(offset) else {
-        return Parsed::Limited(Facts::unreadable(offset));
-    };
-    let [version, _, _, _, l0, l1, next, hop_limit, addresses @ ..] = header;
+pub(super) fn facts<P: Packet + ?Sized>(packet: &P, offset: u32) -> Option<Facts> {
+    let [version, _, _, _, l0, l1, next, _, addresses @ ..] = packet.read::<{ HEADER_LEN as usize }>(offset)?;
     if version >> 4 != 6 {
-        return Parsed::Limited(Facts::unreadable(offset));
-    }
-    if next == proto::ICMPV6 && hop_limit == LINK_LOCAL_HOP_LIMIT && is_discovery(packet, offset + HEADER_LEN) {
-        return Parsed::Exempt;
+        return None;
     }
     let chain = if is_extension(next) {
         walk(packet, next, offset + HEADER_LEN)
@@ -41,7 +37,7 @@ pub(super) fn facts<P: Packet + ?Sized>(packet: &P, offset: u32) -> Parsed {
         End::Fragment | End::Stopped => (0, 0),
     };
     let [src, dst] = split(&addresses);
-    Parsed::Limited(Facts {
+    Some(Facts {
         src,
         dst,
         sport,
@@ -93,7 +89,7 @@ fn walk<P: Packet + ?Sized>(packet: &P, first: u8, start: u32) -> Chain {
             _ => (u32::from(len) + 1) * 8,
         };
         next = following;
-        offset += header_len;
+        offset = packet.blur(offset + header_len);
     }
     let end = if is_extension(next) { End::Stopped } else { End::Upper };
     Chain { proto: next, offset, end }
@@ -107,13 +103,17 @@ const fn is_extension(next: u8) -> bool {
     )
 }
 
+/// Whether the IPv6 packet at `offset` is neighbour or router discovery.
 #[inline(always)]
-fn is_discovery<P: Packet + ?Sized>(packet: &P, offset: u32) -> bool {
-    packet.read::<1>(offset).is_some_and(|[kind]| DISCOVERY.contains(&kind))
+pub(super) fn is_exempt<P: Packet + ?Sized>(packet: &P, offset: u32) -> bool {
+    packet.read::<2>(offset + NEXT_HEADER) == Some([proto::ICMPV6, LINK_LOCAL_HOP_LIMIT])
+        && packet.read::<1>(offset + HEADER_LEN).is_some_and(|[kind]| DISCOVERY.contains(&kind))
 }
 
+/// Source and destination address.
 #[inline(always)]
-fn split(bytes: &[u8; 32]) -> [[u32; 4]; 2] {
-    let word = |i: usize| u32::from_ne_bytes([bytes[i], bytes[i + 1], bytes[i + 2], bytes[i + 3]]);
-    [[word(0), word(4), word(8), word(12)], [word(16), word(20), word(24), word(28)]]
+fn split(bytes: &[u8; 32]) -> [Address; 2] {
+    let (words, _) = bytes.as_chunks::<8>();
+    let word = |i: usize| u64::from_ne_bytes(words[i]);
+    [[word(0), word(1)], [word(2), word(3)]]
 }

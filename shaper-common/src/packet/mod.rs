@@ -52,6 +52,10 @@ pub enum Link {
     Bare = 1,
 }
 
+/// No header that is read starts at or behind this offset: link header and eight tags, IPv6 and eight extension headers
+/// of the largest size, rounded up to a power of two.
+pub const MAX_OFFSET: u32 = 1 << 15;
+
 /// A packet, wherever it lies: a slice on the host, an skb at TC, a frame at XDP.
 pub trait Packet {
     /// Bytes from the first header to the end of the packet, as one unit even if it is a GSO packet.
@@ -63,6 +67,15 @@ pub trait Packet {
     /// What the device does or did to the packet.
     fn offload(&self) -> Offload {
         Offload::default()
+    }
+
+    /// The same offset, of which a verifier need only know that it is less than [`MAX_OFFSET`].
+    ///
+    /// A bounded walk ends at many different offsets. A verifier that follows every path would check all that comes
+    /// after it once for each; an offset that it knows nothing else about makes these one.
+    #[inline(always)]
+    fn blur(&self, offset: u32) -> u32 {
+        offset
     }
 
     /// VLAN tags that belong to the packet but are not among its bytes (0 or 1).
@@ -113,22 +126,13 @@ pub struct Facts {
     pub l4_offset: u32,
 }
 
-/// What a frame is to a limiter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Parsed {
-    /// Never limited.
-    Exempt,
-    /// Charged to the bucket of these facts.
-    Limited(Facts),
-}
-
 impl Facts {
     /// A frame that claims to carry IP but whose header cannot be read: one flow of zero addresses, so that broken
     /// packets are not free.
     const fn unreadable(l2_len: u32) -> Self {
         Self {
-            src: [0; 4],
-            dst: [0; 4],
+            src: [0; 2],
+            dst: [0; 2],
             sport: 0,
             dport: 0,
             proto: 0,
@@ -140,18 +144,43 @@ impl Facts {
     }
 }
 
+/// What a frame is to a limiter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Parsed {
+    /// Never limited.
+    Exempt,
+    /// Charged to the bucket of these facts.
+    Limited(Facts),
+}
+
 /// Reads the headers of `packet`.
-#[inline(always)]
 pub fn parse<P: Packet + ?Sized>(packet: &P, link: Link) -> Parsed {
+    parse_then(packet, link, |facts| *facts).map_or(Parsed::Exempt, Parsed::Limited)
+}
+
+/// Reads the headers of `packet` and hands the facts to `limited`; `None` for a packet that is never limited.
+///
+/// The continuation is compiled once for each kind of packet, so that an IPv4 packet does not carry room for IPv6
+/// addresses through the rest of its way.
+#[inline(always)]
+pub fn parse_then<P: Packet + ?Sized, R>(packet: &P, link: Link, limited: impl Fn(&Facts) -> R + Copy) -> Option<R> {
     let (network, l2_len) = match link {
         Link::Ethernet => ethernet::walk(packet),
         Link::Bare => (ethernet::guess(packet), 0),
     };
+    let unreadable = || Some(limited(&Facts::unreadable(l2_len)));
     match network {
-        ethernet::Network::V4 => Parsed::Limited(ipv4::facts(packet, l2_len)),
-        ethernet::Network::V6 => ipv6::facts(packet, l2_len),
-        ethernet::Network::TooManyTags => Parsed::Limited(Facts::unreadable(l2_len)),
-        ethernet::Network::Other => Parsed::Exempt,
+        ethernet::Network::V4 => match ipv4::facts(packet, l2_len) {
+            Some(facts) => Some(limited(&facts)),
+            None => unreadable(),
+        },
+        ethernet::Network::V6 => match ipv6::facts(packet, l2_len) {
+            Some(_) if ipv6::is_exempt(packet, l2_len) => None,
+            Some(facts) => Some(limited(&facts)),
+            None => unreadable(),
+        },
+        ethernet::Network::TooManyTags => unreadable(),
+        ethernet::Network::Other => None,
     }
 }
 
