@@ -51,6 +51,6 @@ fn short(value: u64, size: u64) -> Option<u128> {
 }
 
 fn divided(value: u64, units: &[Unit]) -> (u64, Option<&Unit>) {
-    let unit = units.iter().rev().find(|unit| value % unit.size == 0);
+    let unit = units.iter().rev().find(|unit| value.is_multiple_of(unit.size));
     (unit.map_or(value, |unit| value / unit.size), unit)
 }

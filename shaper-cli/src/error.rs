@@ -1,0 +1,142 @@
+//! What can go wrong, for the person who reads it at night: one line of cause, one line of what to do.
+
+use std::{borrow::Cow, io};
+
+use crate::model::Direction;
+
+/// Result of everything in this crate that can fail.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// A failure. `Display` is the cause and [`Error::hint`] what to do, one line each.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The command line asks for something that cannot be.
+    #[error("`{token}`: {cause}")]
+    Usage {
+        /// The word at fault.
+        token: String,
+        /// What is wrong with it.
+        cause: String,
+        /// What to write instead.
+        hint: String,
+    },
+    /// No device of this name in the selected network namespace.
+    #[error("no network device `{name}`")]
+    NoSuchDevice {
+        /// The name asked for.
+        name: String,
+        /// A device whose name is close.
+        suggestion: Option<String>,
+    },
+    /// No network namespace of this name.
+    #[error("no network namespace `{name}`")]
+    NoSuchNamespace {
+        /// The name asked for.
+        name: String,
+    },
+    /// Nothing of ours is there.
+    #[error("nothing is attached to {}", place(dev, *direction))]
+    NotAttached {
+        /// The device.
+        dev: String,
+        /// The direction, if one was asked for.
+        direction: Option<Direction>,
+    },
+    /// What is there no longer limits anything.
+    #[error("the attachment to {} is gone: its device or its program has vanished", place(dev, Some(*direction)))]
+    Gone {
+        /// The device.
+        dev: String,
+        /// The direction.
+        direction: Direction,
+    },
+    /// The kernel said no.
+    #[error("{what}{}", because(source.as_ref()))]
+    Kernel {
+        /// What was tried.
+        what: String,
+        /// What the kernel answered.
+        source: Option<io::Error>,
+        /// What to do.
+        hint: String,
+    },
+    /// The process may not do this.
+    #[error("not permitted: {what}")]
+    Privilege {
+        /// What was tried.
+        what: String,
+    },
+    /// Somebody else holds what is needed.
+    #[error("busy: {what}")]
+    Busy {
+        /// What is held, and by whom if that is known.
+        what: String,
+        /// What to do.
+        hint: String,
+    },
+    /// The pinned state is damaged or of another version.
+    #[error("the pinned state cannot be used: {what}")]
+    State {
+        /// What is wrong with it.
+        what: String,
+        /// What to do.
+        hint: String,
+    },
+    /// A file, or the output, could not be read or written.
+    #[error("{what}: {source}")]
+    Io {
+        /// What was tried.
+        what: String,
+        /// What the system answered.
+        source: io::Error,
+    },
+}
+
+impl Error {
+    /// What to do about it, one line.
+    #[must_use]
+    pub fn hint(&self) -> Cow<'_, str> {
+        match self {
+            Self::Usage { hint, .. } | Self::Kernel { hint, .. } | Self::Busy { hint, .. } | Self::State { hint, .. } => {
+                hint.into()
+            }
+            Self::NoSuchDevice { suggestion: Some(near), .. } => format!("did you mean `{near}`?").into(),
+            Self::NoSuchDevice { suggestion: None, .. } => {
+                "`ip link` lists the devices; another network namespace is selected with `-n NAME`".into()
+            }
+            Self::NoSuchNamespace { .. } => "`ip netns list` lists the namespaces".into(),
+            Self::NotAttached { dev, .. } => {
+                format!("`shaper status` lists what is; `shaper attach {dev} --rate RATE` attaches").into()
+            }
+            Self::Gone { dev, direction } => {
+                format!("`shaper detach {dev} --direction {direction}` removes what is left of it").into()
+            }
+            Self::Privilege { .. } => {
+                "run it as root, or with the capabilities CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON".into()
+            }
+            Self::Io { .. } => "see that the path exists, may be written and has room".into(),
+        }
+    }
+
+    /// The status the process exits with: 1 usage, 2 the kernel or the system refused, 3 not attached, 4 privilege.
+    #[must_use]
+    pub const fn exit_code(&self) -> u8 {
+        match self {
+            Self::Usage { .. } | Self::NoSuchDevice { .. } | Self::NoSuchNamespace { .. } => 1,
+            Self::Kernel { .. } | Self::Busy { .. } | Self::State { .. } | Self::Io { .. } => 2,
+            Self::NotAttached { .. } | Self::Gone { .. } => 3,
+            Self::Privilege { .. } => 4,
+        }
+    }
+}
+
+fn place(dev: &str, direction: Option<Direction>) -> String {
+    match direction {
+        Some(direction) => format!("{dev} {direction}"),
+        None => dev.to_owned(),
+    }
+}
+
+fn because(source: Option<&io::Error>) -> String {
+    source.map_or_else(String::new, |source| format!(": {source}"))
+}
