@@ -1,0 +1,5 @@
+//! demo
+use anyhow::Result;
+pub(crate) fn run() -> Result<()> {
+    Ok(())
+}

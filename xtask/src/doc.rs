@@ -1,0 +1,14 @@
+//! `cargo xtask doc`: rustdoc with broken links as errors. Private items too: in this project they are what a reader
+//! of the documentation wants to understand.
+
+use anyhow::Result;
+
+use crate::{process, toolchain::Toolchain, workspace};
+
+const ARGS: [&str; 2] = ["--no-deps", "--document-private-items"];
+
+pub(crate) fn run() -> Result<()> {
+    let toolchain = Toolchain::find()?;
+    process::run(workspace::cargo("doc").args(workspace::HOST_CRATES).args(ARGS).env("RUSTDOCFLAGS", "-Dwarnings"))?;
+    process::run(toolchain.cargo("doc").args(ARGS).env("RUSTDOCFLAGS", "-Dwarnings"))
+}
