@@ -2,6 +2,8 @@
 
 use std::{borrow::Cow, io};
 
+use shaper_common::units;
+
 use crate::model::Direction;
 
 /// Result of everything in this crate that can fail.
@@ -92,7 +94,55 @@ pub enum Error {
     },
 }
 
+/// A word that was refused, before it is known where it stands on the command line.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{cause}")]
+pub struct Invalid {
+    cause: String,
+    hint: String,
+}
+
+impl Invalid {
+    /// A word refused for `cause`, with the `hint` what to write instead.
+    pub fn new(cause: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { cause: cause.into(), hint: hint.into() }
+    }
+
+    /// The failure if the word was given for `option`.
+    #[must_use]
+    pub fn given_for(&self, option: &str) -> Error {
+        Error::usage(option, self.cause.as_str(), self.hint.as_str())
+    }
+}
+
+impl From<units::Error<'_>> for Invalid {
+    fn from(error: units::Error<'_>) -> Self {
+        Self::new(error.to_string(), error.hint().to_string())
+    }
+}
+
 impl Error {
+    /// A refused word or combination of words.
+    pub(crate) fn usage(token: impl Into<String>, cause: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::Usage { token: token.into(), cause: cause.into(), hint: hint.into() }
+    }
+
+    /// Turns the failure of a system call into [`Error::Io`], or [`Error::Privilege`] if that was the cause.
+    pub(crate) fn io(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
+        |source| match source.kind() {
+            io::ErrorKind::PermissionDenied => Self::Privilege { what: what.into() },
+            _ => Self::Io { what: what.into(), source },
+        }
+    }
+
+    /// Turns the kernel's refusal into [`Error::Kernel`], or [`Error::Privilege`] if that was the cause.
+    pub(crate) fn kernel(what: impl Into<String>, hint: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
+        |source| match source.kind() {
+            io::ErrorKind::PermissionDenied => Self::Privilege { what: what.into() },
+            _ => Self::Kernel { what: what.into(), source: Some(source), hint: hint.into() },
+        }
+    }
+
     /// What to do about it, one line.
     #[must_use]
     pub fn hint(&self) -> Cow<'_, str> {

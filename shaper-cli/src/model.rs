@@ -2,13 +2,23 @@
 //!
 //! The front (arguments, plans, rendering) and the back (kernel, pins, namespaces) meet in these types and nowhere else.
 
+mod per;
+
 use std::fmt;
 
+use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
-use shaper_common::{abi, key};
+use shaper_common::{
+    abi,
+    cost::{Account, Accounting},
+    key,
+    units::{Bytes, Rate},
+};
+
+pub use self::per::Per;
 
 /// Which way packets cross the device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
     /// Received packets.
@@ -28,7 +38,7 @@ pub enum Hook {
 }
 
 /// The hook as asked for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum HookChoice {
     /// TCX where the kernel has it, else clsact.
@@ -41,7 +51,7 @@ pub enum HookChoice {
 }
 
 /// Where among other programs of the hook ours runs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Order {
     /// Before all others that are there now.
@@ -51,17 +61,8 @@ pub enum Order {
     Last,
 }
 
-/// What gets its own bucket, with the prefix lengths of `src/N` and `dst/N` (32 and 128 otherwise).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Per {
-    /// Which part of a packet's identity.
-    pub kind: key::Per,
-    /// Bits of an address that count.
-    pub prefix: key::Prefix,
-}
-
 /// Which bytes count, as asked for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum AccountChoice {
     /// The Ethernet frame without check sequence.
@@ -76,14 +77,16 @@ pub enum AccountChoice {
 /// Everything that was asked for, complete: this is what the owner record stores and what `status` shows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Config {
-    /// Limit of each key, bits per second.
-    pub rate: u64,
-    /// Depth of each bucket, bytes.
-    pub burst: u64,
+    /// Limit of each key.
+    #[serde(with = "rate_number")]
+    pub rate: Rate,
+    /// Depth of each bucket.
+    #[serde(with = "bytes_number")]
+    pub burst: Bytes,
     /// False if nobody gave a burst: then it follows the rate.
     pub burst_given: bool,
     /// Who shares a bucket.
-    #[serde(with = "per_text")]
+    #[serde(with = "per::text")]
     pub per: Per,
     /// Flows that are tracked at once.
     pub max_flows: u32,
@@ -195,6 +198,19 @@ pub struct Flow {
     pub level_bytes: u64,
 }
 
+impl Config {
+    /// How the data plane counts: `wire` is a frame with preamble, check sequence and gap, at least a minimum frame.
+    #[must_use]
+    pub fn accounting(&self) -> Accounting {
+        let (account, overhead, mpu) = match self.account {
+            AccountChoice::L2 => (Account::L2, 0, 0),
+            AccountChoice::L3 => (Account::L3, 0, 0),
+            AccountChoice::Wire => (Account::L2, 24, 84),
+        };
+        Accounting { account, overhead: overhead + self.overhead, mpu: mpu.max(self.mpu) }
+    }
+}
+
 impl Direction {
     /// Both, in the order they are shown.
     pub const ALL: [Self; 2] = [Self::Ingress, Self::Egress];
@@ -218,36 +234,31 @@ impl fmt::Display for Hook {
     }
 }
 
-impl fmt::Display for Per {
-    /// The spelling of `--per`, e.g. `flow`, `src/24,64`.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let word = match self.kind {
-            key::Per::Flow => "flow",
-            key::Per::Src => "src",
-            key::Per::Dst => "dst",
-            key::Per::Pair => "pair",
-            key::Per::Dev => "dev",
-        };
-        f.write_str(word)?;
-        match (self.kind, self.prefix) {
-            (key::Per::Src | key::Per::Dst, key::Prefix { v4, v6 }) if (v4, v6) != (32, 128) => write!(f, "/{v4},{v6}"),
-            _ => Ok(()),
-        }
+mod rate_number {
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+    use shaper_common::units::Rate;
+
+    pub(super) fn serialize<S: Serializer>(rate: &Rate, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_u64(rate.bits_per_second())
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Rate, D::Error> {
+        let bits = u64::deserialize(from)?;
+        Rate::new(bits).ok_or_else(|| D::Error::custom(format!("a rate of {bits} bit/s is out of range")))
     }
 }
 
-mod per_text {
+mod bytes_number {
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
+    use shaper_common::units::Bytes;
 
-    use super::Per;
-
-    pub(super) fn serialize<S: Serializer>(per: &Per, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_str(per)
+    pub(super) fn serialize<S: Serializer>(bytes: &Bytes, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_u64(bytes.get())
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Per, D::Error> {
-        let text = String::deserialize(from)?;
-        text.parse().map_err(D::Error::custom)
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Bytes, D::Error> {
+        let bytes = u64::deserialize(from)?;
+        Bytes::new(bytes).ok_or_else(|| D::Error::custom(format!("a burst of {bytes} bytes is out of range")))
     }
 }
 
@@ -261,11 +272,17 @@ mod overflow_text {
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Overflow, D::Error> {
         let text = String::deserialize(from)?;
-        [Overflow::Shared, Overflow::Open, Overflow::Closed]
-            .into_iter()
-            .find(|overflow| super::overflow_name(*overflow) == text)
-            .ok_or_else(|| D::Error::custom(format!("unknown overflow policy `{text}`")))
+        super::overflow_named(&text).ok_or_else(|| D::Error::custom(format!("unknown overflow policy `{text}`")))
     }
+}
+
+/// The policies for flows that are not tracked.
+pub const OVERFLOWS: [abi::Overflow; 3] = [abi::Overflow::Shared, abi::Overflow::Open, abi::Overflow::Closed];
+
+/// The policy with this spelling.
+#[must_use]
+pub fn overflow_named(name: &str) -> Option<abi::Overflow> {
+    OVERFLOWS.into_iter().find(|overflow| overflow_name(*overflow) == name)
 }
 
 /// The spelling of `--overflow`.

@@ -1,0 +1,69 @@
+//! `shaper attach`.
+
+use clap::Args;
+use shaper_common::{
+    abi::Overflow,
+    units::{Burst, Rate},
+};
+
+use super::{DirectionChoice, value};
+use crate::model::{AccountChoice, HookChoice, Order, Per};
+
+/// `shaper attach`: what is not named is the default, also where something is attached already.
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+#[command(after_help = "\
+Examples:
+  shaper attach eth0 --rate 1gbit --burst 2gbit      each flow
+  shaper attach eth0 --rate 20mbit --per src/24      each /24 (and IPv6 /64) of senders
+  shaper attach eth0 --direction egress --rate 100mbit --per dev --account wire
+
+Attaching again updates in place: options that are not named go back to their defaults, counters and the
+levels of all buckets stay. `shaper set` changes a limit and leaves the rest.")]
+pub struct Attach {
+    /// Device, like eth0
+    #[arg(value_name = "DEV")]
+    pub dev: String,
+    /// Which packets
+    #[arg(long, value_enum, default_value_t = DirectionChoice::Ingress, hide_possible_values = true,
+          value_name = "ingress|egress|both")]
+    pub direction: DirectionChoice,
+    /// Where the program runs: auto is TCX where the kernel has it (Linux 6.6), else clsact
+    #[arg(long, value_enum, default_value_t = HookChoice::Auto, hide_possible_values = true,
+          value_name = "auto|tcx|clsact")]
+    pub hook: HookChoice,
+    /// What each key may send, like 100mbit, 1.5gbit or 12MB/s
+    #[arg(long, value_parser = value::rate)]
+    pub rate: Rate,
+    /// How much may pass at once: a size like 64kb or 2gbit, or a time at the rate like 250ms
+    ///
+    /// Without it: 250 ms at the rate, 256 KiB at least; it then follows the rate when that changes.
+    #[arg(long, value_parser = value::burst)]
+    pub burst: Option<Burst>,
+    /// What gets a bucket of its own: flow, src, dst, pair, src/N, dst/N, src/N,M (IPv4, IPv6) or dev
+    #[arg(long, default_value_t = Per::FLOW, value_name = "KEY")]
+    pub per: Per,
+    /// Keys that are tracked at once
+    #[arg(long, default_value_t = 65_536, value_parser = value::number(1_u32, 1 << 24), value_name = "N")]
+    pub max_flows: u32,
+    /// What becomes of keys that find no room: share one bucket, pass, or are dropped
+    #[arg(long, default_value = "shared", value_parser = value::overflow(), hide_possible_values = true,
+          value_name = "shared|open|closed")]
+    pub overflow: Overflow,
+    /// Which bytes count: the Ethernet frame, the frame without link header, or the frame as it occupies a wire
+    #[arg(long, value_enum, default_value_t = AccountChoice::L2, hide_possible_values = true,
+          value_name = "l2|l3|wire")]
+    pub account: AccountChoice,
+    /// Bytes added to each packet, -64 to 256
+    #[arg(long, default_value_t = 0, value_parser = value::number(-64_i32, 256), allow_negative_numbers = true,
+          value_name = "N")]
+    pub overhead: i32,
+    /// Least bytes a packet counts, overhead included, 0 to 256
+    #[arg(long, default_value_t = 0, value_parser = value::number(0_u32, 256), value_name = "N")]
+    pub mpu: u32,
+    /// Before or after the programs that are on the hook now
+    #[arg(long, value_enum, default_value_t = Order::Last, hide_possible_values = true, value_name = "first|last")]
+    pub order: Order,
+    /// Say what would change, and change nothing
+    #[arg(long)]
+    pub dry_run: bool,
+}

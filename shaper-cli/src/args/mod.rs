@@ -1,0 +1,76 @@
+//! What was typed, as types. Whatever is wrong with a single word is found here; what is wrong with their combination,
+//! in [`crate::plan`].
+
+mod attach;
+mod detach;
+mod direction;
+mod flows;
+mod set;
+mod stats;
+mod status;
+mod usage;
+mod value;
+
+use clap::{Args, Parser, Subcommand};
+
+pub use self::{
+    attach::Attach,
+    detach::Detach,
+    direction::DirectionChoice,
+    flows::{Flows, Sort},
+    set::Set,
+    stats::Stats,
+    status::Status,
+    usage::{Stop, parse},
+};
+
+/// Limits network traffic: one token bucket per flow, in the kernel.
+///
+/// Units of rates: bit, kbit, mbit, gbit, tbit (per second, by 1000), kibit, .. (by 1024), and bytes per second: B/s,
+/// kB/s, MB/s, GB/s, KiB/s, .. Sizes: b, kb, mb, gb and kbit, mbit, gbit, all by 1024.
+#[derive(Debug, Parser)]
+#[command(
+    name = "shaper",
+    version,
+    max_term_width = 100,
+    after_help = "Exit status: 0 done, 1 usage, 2 the kernel refused, 3 not attached, 4 missing privilege."
+)]
+pub struct Cli {
+    /// Options of all commands.
+    #[command(flatten)]
+    pub global: Global,
+    /// The command.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// Options of all commands.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
+pub struct Global {
+    /// Print JSON (status, stats, flows)
+    #[arg(short, long, global = true)]
+    pub json: bool,
+    /// Work in this network namespace (see `ip netns`)
+    #[arg(short = 'n', long, global = true, value_name = "NAME")]
+    pub netns: Option<String>,
+    /// Say more: settings left at their defaults, counters that are zero, packets of flows
+    #[arg(short, long, global = true)]
+    pub verbose: bool,
+}
+
+/// A command.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Limit a device
+    Attach(Attach),
+    /// Change the limits of a device; values that are not named stay
+    Set(Set),
+    /// Stop limiting, and restore what attach changed
+    Detach(Detach),
+    /// Show what is attached
+    Status(Status),
+    /// Show what passed and what was dropped, and why
+    Stats(Stats),
+    /// Show who is limited
+    Flows(Flows),
+}

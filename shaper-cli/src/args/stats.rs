@@ -1,0 +1,16 @@
+//! `shaper stats`.
+
+use clap::Args;
+
+use super::DirectionChoice;
+
+/// `shaper stats`: counters by verdict and by reason.
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+pub struct Stats {
+    /// Device, like eth0 [default: all]
+    #[arg(value_name = "DEV")]
+    pub dev: Option<String>,
+    /// Only this direction [default: all that are attached]
+    #[arg(long, value_enum, hide_possible_values = true, value_name = "ingress|egress|both")]
+    pub direction: Option<DirectionChoice>,
+}
