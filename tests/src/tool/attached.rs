@@ -1,0 +1,92 @@
+//! A limit on a device as a guard value.
+
+use std::thread;
+
+use super::{Flow, Ran, RuleStats, Tool};
+use crate::{topology::Host, traffic::Direction};
+
+/// A limit on the device of a host. Dropping it detaches; if the test has failed, it shows the state first.
+#[derive(Debug)]
+pub struct Attached<'a> {
+    tool: Tool,
+    host: &'a Host,
+    /// The run that attached.
+    pub ran: Ran,
+}
+
+impl<'a> Attached<'a> {
+    pub(super) const fn new(tool: Tool, host: &'a Host, ran: Ran) -> Self {
+        Self { tool, host, ran }
+    }
+
+    /// Counters of the default rule in one direction.
+    ///
+    /// # Panics
+    ///
+    /// If there is not exactly one such row, or its sums contradict each other.
+    #[must_use]
+    pub fn stats(&self, direction: Direction) -> RuleStats {
+        let rows = self.tool.stats(Some(&self.host.dev));
+        let mut rows = rows.into_iter().filter(|row| row.direction == direction && row.rule == "default");
+        let (row, more) = (rows.next(), rows.next());
+        let row = row.unwrap_or_else(|| panic!("no {} row of the default rule", direction.word()));
+        assert_eq!(more, None, "two rows of the default rule");
+        let judged = row.reasons.judged();
+        assert_eq!((judged.packets, judged.bytes), (row.judged_packets(), row.judged_bytes()), "reasons of {row:?}");
+        let exempt = row.reasons.exempt;
+        assert_eq!((exempt.packets, exempt.bytes), (row.exempt_packets, row.exempt_bytes), "exempt of {row:?}");
+        row
+    }
+
+    /// Flows of one direction.
+    ///
+    /// # Panics
+    ///
+    /// If the tool fails.
+    #[must_use]
+    pub fn flows(&self, direction: Direction) -> Vec<Flow> {
+        let flows = self.tool.flows(Some(&self.host.dev));
+        flows.into_iter().filter(|flow| flow.direction == direction).collect()
+    }
+
+    /// The only flow of one direction.
+    ///
+    /// # Panics
+    ///
+    /// If there is none, or another.
+    #[must_use]
+    pub fn flow(&self, direction: Direction) -> Flow {
+        let mut flows = self.flows(direction);
+        assert_eq!(flows.len(), 1, "{flows:?}");
+        flows.remove(0)
+    }
+
+    /// Changes limits.
+    ///
+    /// # Panics
+    ///
+    /// If it fails.
+    pub fn set(&self, limits: &str) -> Ran {
+        let args: Vec<&str> = ["set", &self.host.dev].into_iter().chain(limits.split_whitespace()).collect();
+        self.tool.ok(&args)
+    }
+
+    /// Takes it off, as the guard does, but failing if that fails.
+    ///
+    /// # Panics
+    ///
+    /// If it fails.
+    pub fn detach(self) -> Ran {
+        self.tool.ok(&["detach", &self.host.dev])
+    }
+}
+
+impl Drop for Attached<'_> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            eprintln!("{}", self.tool.state());
+        }
+        // Whatever it says: the test may have detached itself, or the device may be gone. The sandbox takes the rest.
+        self.tool.run(&["detach", &self.host.dev]);
+    }
+}

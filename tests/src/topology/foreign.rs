@@ -1,0 +1,57 @@
+//! Somebody else's program on a hook: it drops every packet that reaches it.
+//!
+//! What it does shows both whether packets get to it and whether it is still there.
+
+use std::{
+    fs,
+    os::fd::{AsFd, OwnedFd},
+};
+
+use super::{BPFFS, Host, syscall};
+
+/// A foreign classifier; it is gone when this is dropped and no filter holds it.
+#[derive(Debug)]
+pub struct Foreign {
+    _program: OwnedFd,
+    _link: Option<OwnedFd>,
+}
+
+/// `r0 = TC_ACT_SHOT; exit`.
+const DROP: [u64; 2] = [0x0000_0002_0000_00b7, 0x95];
+
+impl Foreign {
+    /// Attaches one to the TCX ingress hook of a host's device, behind what is there.
+    ///
+    /// # Panics
+    ///
+    /// If the kernel has no TCX (before 6.6).
+    #[must_use]
+    pub fn on_tcx_ingress(host: &Host) -> Self {
+        const BPF_TCX_INGRESS: u32 = 46;
+        let program = load();
+        let ifindex = host.ifindex();
+        let link = host.ns.run(|| syscall::attach_tcx(program.as_fd(), ifindex, BPF_TCX_INGRESS));
+        Self { _link: Some(link.expect("attach the foreign program")), _program: program }
+    }
+
+    /// Attaches one to clsact ingress of a host's device with the given preference. The clsact qdisc must be there.
+    ///
+    /// # Panics
+    ///
+    /// If `tc` fails.
+    #[must_use]
+    pub fn on_clsact_ingress(host: &Host, preference: u16) -> Self {
+        let program = load();
+        let pin = format!("{BPFFS}/foreign-{preference}");
+        syscall::pin(program.as_fd(), &pin).expect("pin the foreign program");
+        let pref = preference.to_string();
+        let filter = ["filter", "add", "dev", &host.dev, "ingress", "protocol", "all", "pref", &pref];
+        host.ns.tc(&[&filter[..], &["bpf", "direct-action", "object-pinned", &pin]].concat());
+        fs::remove_file(&pin).expect("the filter holds the program now");
+        Self { _program: program, _link: None }
+    }
+}
+
+fn load() -> OwnedFd {
+    syscall::load_classifier(&DROP, c"foreign").expect("load the foreign program")
+}
