@@ -15,7 +15,8 @@ pub enum Family {
     V6 = 6,
 }
 
-/// An address as it stands in the packet: sixteen bytes in memory, of which IPv4 has the first four and zeros after.
+/// An address: sixteen bytes in the order of the packet, as two little-endian words. IPv4 has the first four, and zeros
+/// after them.
 pub type Address = [u64; 2];
 
 /// Which part of a packet's identity gets its own bucket.
@@ -157,8 +158,8 @@ impl Key {
 #[inline(always)]
 fn masked(address: Address, family: Family, prefix: Prefix) -> Address {
     match family {
-        Family::V4 => [address[0] & leading(prefix.v4).to_be(), 0],
-        _ => [address[0] & leading(prefix.v6).to_be(), address[1] & leading(prefix.v6.saturating_sub(64)).to_be()],
+        Family::V4 => [address[0] & leading(prefix.v4).swap_bytes(), 0],
+        _ => [address[0] & leading(prefix.v6).swap_bytes(), address[1] & leading(prefix.v6.saturating_sub(64)).swap_bytes()],
     }
 }
 

@@ -9,7 +9,7 @@ use crate::{
     bucket,
     cost::{self, Accounting, Cost},
     key::{KEY_WORDS, Key, Per, Prefix},
-    packet::{self, Link, Packet},
+    packet::{self, Continuation, Facts, Link, Packet},
     siphash::SipKey,
     table::{self, FlowSet, FlowState},
     verdict::{Reason, Verdict},
@@ -78,10 +78,8 @@ pub struct Decision<'a> {
 #[inline(always)]
 pub fn judge<'a, L: Plane, P: Packet + ?Sized>(plane: &'a L, packet: &P) -> Decision<'a> {
     let settings = plane.settings();
-    let Some((tag, key, cost)) = packet::parse_then(packet, settings.link(), |facts| {
-        let key = Key::new(facts, settings.per(), settings.prefix());
-        (key.tag(&settings.secret()), key.encode(), cost::of(packet, facts, settings.accounting()))
-    }) else {
+    let Some(Identity { tag, key, cost }) = packet::parse_then(packet, settings.link(), &Identify { packet, settings })
+    else {
         return Decision {
             verdict: Verdict::Pass,
             reason: Reason::Exempt,
@@ -113,6 +111,32 @@ pub fn judge<'a, L: Plane, P: Packet + ?Sized>(plane: &'a L, packet: &P) -> Deci
         decide(Verdict::Drop, Reason::Oversize, flow)
     } else {
         decide(Verdict::Drop, Reason::Rate, flow)
+    }
+}
+
+/// Who pays, and how much.
+struct Identity {
+    tag: u64,
+    key: [u64; KEY_WORDS],
+    cost: Cost,
+}
+
+struct Identify<'a, S, P: ?Sized> {
+    packet: &'a P,
+    settings: &'a S,
+}
+
+impl<S: Settings, P: Packet + ?Sized> Continuation for Identify<'_, S, P> {
+    type Output = Identity;
+
+    #[inline(always)]
+    fn run(&self, facts: &Facts) -> Identity {
+        let key = Key::new(facts, self.settings.per(), self.settings.prefix());
+        Identity {
+            tag: key.tag(&self.settings.secret()),
+            key: key.encode(),
+            cost: cost::of(self.packet, facts, self.settings.accounting()),
+        }
     }
 }
 

@@ -22,8 +22,8 @@ pub(super) fn facts<P: Packet + ?Sized>(packet: &P, offset: u32) -> Option<Facts
     let total_len = u32::from(u16::from_be_bytes([l0, l1]));
     let (sport, dport) = if fragment { (0, 0) } else { transport::ports(packet, proto, offset + ihl, ihl, total_len) };
     Some(Facts {
-        src: [u64::from_ne_bytes([s0, s1, s2, s3, 0, 0, 0, 0]), 0],
-        dst: [u64::from_ne_bytes([d0, d1, d2, d3, 0, 0, 0, 0]), 0],
+        src: [u64::from(u32::from_le_bytes([s0, s1, s2, s3])), 0],
+        dst: [u64::from(u32::from_le_bytes([d0, d1, d2, d3])), 0],
         sport,
         dport,
         proto,

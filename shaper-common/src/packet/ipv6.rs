@@ -114,6 +114,6 @@ pub(super) fn is_exempt<P: Packet + ?Sized>(packet: &P, offset: u32) -> bool {
 #[inline(always)]
 fn split(bytes: &[u8; 32]) -> [Address; 2] {
     let (words, _) = bytes.as_chunks::<8>();
-    let word = |i: usize| u64::from_ne_bytes(words[i]);
+    let word = |i: usize| u64::from_le_bytes(words[i]);
     [[word(0), word(1)], [word(2), word(3)]]
 }

@@ -153,35 +153,50 @@ pub enum Parsed {
     Limited(Facts),
 }
 
-/// Reads the headers of `packet`.
-pub fn parse<P: Packet + ?Sized>(packet: &P, link: Link) -> Parsed {
-    parse_then(packet, link, |facts| *facts).map_or(Parsed::Exempt, Parsed::Limited)
+/// What is done with the facts of a packet.
+pub trait Continuation {
+    /// What comes of it.
+    type Output;
+    /// Does it.
+    fn run(&self, facts: &Facts) -> Self::Output;
 }
 
-/// Reads the headers of `packet` and hands the facts to `limited`; `None` for a packet that is never limited.
+/// Reads the headers of `packet`.
+pub fn parse<P: Packet + ?Sized>(packet: &P, link: Link) -> Parsed {
+    struct Copy;
+    impl Continuation for Copy {
+        type Output = Facts;
+        fn run(&self, facts: &Facts) -> Facts {
+            *facts
+        }
+    }
+    parse_then(packet, link, &Copy).map_or(Parsed::Exempt, Parsed::Limited)
+}
+
+/// Reads the headers of `packet` and goes on with the facts; `None` for a packet that is never limited.
 ///
-/// The continuation is compiled once for each kind of packet, so that an IPv4 packet does not carry room for IPv6
-/// addresses through the rest of its way.
+/// The continuation is compiled into each branch, so that an IPv4 packet does not carry room for IPv6 addresses through
+/// the rest of its way.
 #[inline(always)]
-pub fn parse_then<P: Packet + ?Sized, R>(packet: &P, link: Link, limited: impl Fn(&Facts) -> R + Copy) -> Option<R> {
+pub fn parse_then<P: Packet + ?Sized, C: Continuation>(packet: &P, link: Link, then: &C) -> Option<C::Output> {
     let (network, l2_len) = match link {
         Link::Ethernet => ethernet::walk(packet),
         Link::Bare => (ethernet::guess(packet), 0),
     };
-    let unreadable = || Some(limited(&Facts::unreadable(l2_len)));
-    match network {
+    let facts = match network {
         ethernet::Network::V4 => match ipv4::facts(packet, l2_len) {
-            Some(facts) => Some(limited(&facts)),
-            None => unreadable(),
+            Some(facts) => return Some(then.run(&facts)),
+            None => Facts::unreadable(l2_len),
         },
         ethernet::Network::V6 => match ipv6::facts(packet, l2_len) {
-            Some(_) if ipv6::is_exempt(packet, l2_len) => None,
-            Some(facts) => Some(limited(&facts)),
-            None => unreadable(),
+            Some(_) if ipv6::is_exempt(packet, l2_len) => return None,
+            Some(facts) => return Some(then.run(&facts)),
+            None => Facts::unreadable(l2_len),
         },
-        ethernet::Network::TooManyTags => unreadable(),
-        ethernet::Network::Other => None,
-    }
+        ethernet::Network::TooManyTags => Facts::unreadable(l2_len),
+        ethernet::Network::Other => return None,
+    };
+    Some(then.run(&facts))
 }
 
 /// Bytes of header that each segment of a GSO packet repeats.
