@@ -102,7 +102,7 @@ pub fn judge<'a, L: Plane, P: Packet + ?Sized>(plane: &'a L, packet: &P) -> Deci
         None => plane.claim(set, tag, &key, v, now),
     };
     let Some(way) = way else {
-        return decide(untracked(plane, rule, v, limits.rate.burst, cost), Reason::Untracked, None);
+        return decide(untracked(plane, rule, v, limits.rate.burst, cost.bytes), Reason::Untracked, None);
     };
     let flow = Some(&set.state[way]);
     if bucket::charge::<L::Atomics>(&set.full_at[way], v, limits.rate.burst, cost.bytes) {
@@ -140,13 +140,13 @@ impl<S: Settings, P: Packet + ?Sized> Continuation for Identify<'_, S, P> {
     }
 }
 
-#[inline(always)]
-fn untracked<L: Plane>(plane: &L, rule: u32, v: u64, burst: u64, cost: Cost) -> Verdict {
+#[inline(never)]
+fn untracked<L: Plane>(plane: &L, rule: u32, v: u64, burst: u64, bytes: u64) -> Verdict {
     match plane.settings().overflow() {
         Overflow::Open => Verdict::Pass,
         Overflow::Closed => Verdict::Drop,
         Overflow::Shared => match plane.untracked(rule) {
-            Some(word) if bucket::charge::<L::Atomics>(word, v, burst, cost.bytes) => Verdict::Pass,
+            Some(word) if bucket::charge::<L::Atomics>(word, v, burst, bytes) => Verdict::Pass,
             _ => Verdict::Drop,
         },
     }

@@ -24,15 +24,16 @@ pub(super) fn facts<P: Packet + ?Sized>(packet: &P, offset: u32) -> Option<Facts
     if version >> 4 != 6 {
         return None;
     }
+    let first = offset + HEADER_LEN;
     let chain = if is_extension(next) {
-        walk(packet, next, offset + HEADER_LEN)
+        Chain::unpack(walk(packet, next, first), packet)
     } else {
-        Chain { proto: next, offset: offset + HEADER_LEN, end: End::Upper }
+        Chain { proto: next, offset: first, end: End::Upper }
     };
     let (sport, dport) = match chain.end {
         End::Upper => {
             let payload_len = u32::from(u16::from_be_bytes([l0, l1]));
-            transport::ports(packet, chain.proto, chain.offset, chain.offset - offset - HEADER_LEN, payload_len)
+            transport::ports(packet, chain.proto, chain.offset, chain.offset - first, payload_len)
         }
         End::Fragment | End::Stopped => (0, 0),
     };
@@ -57,30 +58,48 @@ struct Chain {
     end: End,
 }
 
+#[derive(Clone, Copy)]
 enum End {
     /// At the header of the upper layer.
-    Upper,
+    Upper = 0,
     /// At a fragment header that is not atomic.
-    Fragment,
+    Fragment = 1,
     /// At the end of the packet or after the last header that is walked.
-    Stopped,
+    Stopped = 2,
 }
 
-#[inline(always)]
-fn walk<P: Packet + ?Sized>(packet: &P, first: u8, start: u32) -> Chain {
+impl Chain {
+    /// The chain as one number.
+    const fn pack(proto: u8, offset: u32, end: End) -> u64 {
+        (proto as u64) | (end as u64) << 8 | (offset as u64) << 32
+    }
+
+    #[inline(always)]
+    fn unpack<P: Packet + ?Sized>(packed: u64, packet: &P) -> Self {
+        let end = match (packed >> 8) as u8 {
+            0 => End::Upper,
+            1 => End::Fragment,
+            _ => End::Stopped,
+        };
+        Self { proto: packed as u8, offset: packet.blur((packed >> 32) as u32), end }
+    }
+}
+
+/// Where the chain of extension headers ends that starts with `first` at `start`, packed.
+///
+/// A function of its own in the BPF object, like the walk over VLAN tags.
+#[inline(never)]
+fn walk<P: Packet + ?Sized>(packet: &P, first: u8, start: u32) -> u64 {
     let mut next = first;
-    let mut offset = start;
+    let mut offset = packet.blur(start);
     for _ in 0..MAX_EXTENSION_HEADERS {
-        if !is_extension(next) {
-            return Chain { proto: next, offset, end: End::Upper };
-        }
         let Some([following, len, b2, b3]) = packet.read::<4>(offset) else {
-            return Chain { proto: next, offset, end: End::Stopped };
+            return Chain::pack(next, offset, End::Stopped);
         };
         let header_len = match next {
             proto::FRAGMENT => {
                 if u16::from_be_bytes([b2, b3]) & FRAGMENT_MASK != 0 {
-                    return Chain { proto: following, offset: offset + FRAGMENT_HEADER_LEN, end: End::Fragment };
+                    return Chain::pack(following, offset + FRAGMENT_HEADER_LEN, End::Fragment);
                 }
                 FRAGMENT_HEADER_LEN
             }
@@ -90,9 +109,11 @@ fn walk<P: Packet + ?Sized>(packet: &P, first: u8, start: u32) -> Chain {
         };
         next = following;
         offset = packet.blur(offset + header_len);
+        if !is_extension(next) {
+            return Chain::pack(next, offset, End::Upper);
+        }
     }
-    let end = if is_extension(next) { End::Stopped } else { End::Upper };
-    Chain { proto: next, offset, end }
+    Chain::pack(next, offset, End::Stopped)
 }
 
 #[inline(always)]

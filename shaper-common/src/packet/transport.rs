@@ -24,6 +24,7 @@ pub(super) fn ports<P: Packet + ?Sized>(packet: &P, protocol: u8, offset: u32, b
 }
 
 /// Length of the transport header at `offset`, as far as a GSO packet can have one.
+#[inline(never)]
 pub(super) fn header_len<P: Packet + ?Sized>(packet: &P, protocol: u8, offset: u32) -> u32 {
     match protocol {
         proto::TCP => match packet.read::<1>(offset + TCP_DATA_OFFSET) {
