@@ -78,7 +78,14 @@ impl Toolchain {
             ("host", host.clone()),
             ("bpf-linker", linker::VERSION.to_owned()),
             ("llvm", rustc::llvm_version(&self.compiler.objcopy)?),
+            ("core-sources", if self.copies_core_sources() { "present" } else { "absent" }.to_owned()),
         ]))
+    }
+
+    /// LLVM copies the source line of each instruction into BTF when it finds the file. [`Self::remap`] keeps it from
+    /// finding any, except those of a `core` that was compiled elsewhere: their names are fixed.
+    fn copies_core_sources(&self) -> bool {
+        self.compiler.kind == Kind::Debian && self.compiler.library.exists()
     }
 
     /// Cargo for the data plane: the same flags and profile for every verb, so that they share what was compiled.
@@ -127,7 +134,7 @@ impl Toolchain {
     }
 
     /// Directories whose names are in the debug information, and what stands there instead, so that the object does not
-    /// depend on where it was compiled. The replacements must not exist: LLVM would copy source lines from them.
+    /// depend on where it was compiled. The replacements must not exist, or LLVM would copy source lines from them.
     fn remap(&self) -> impl Iterator<Item = (PathBuf, &'static str)> {
         let root = workspace::root().to_path_buf();
         let canonical = root.canonicalize().unwrap_or_else(|_| root.clone());
