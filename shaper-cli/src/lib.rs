@@ -7,6 +7,7 @@
 pub mod args;
 pub mod error;
 pub mod model;
+pub mod plan;
 
 use std::{ffi::OsString, io::Write};
 

@@ -199,6 +199,9 @@ pub struct Flow {
 }
 
 impl Config {
+    /// Flows that are tracked at once if nobody says otherwise: a table of 8 MiB.
+    pub const MAX_FLOWS: u32 = 1 << 16;
+
     /// How the data plane counts: `wire` is a frame with preamble, check sequence and gap, at least a minimum frame.
     #[must_use]
     pub fn accounting(&self) -> Accounting {

@@ -7,7 +7,7 @@ use shaper_common::{
 };
 
 use super::{DirectionChoice, value};
-use crate::model::{AccountChoice, HookChoice, Order, Per};
+use crate::model::{AccountChoice, Config, HookChoice, Order, Per};
 
 /// `shaper attach`: what is not named is the default, also where something is attached already.
 #[derive(Clone, Debug, PartialEq, Eq, Args)]
@@ -28,8 +28,7 @@ pub struct Attach {
           value_name = "ingress|egress|both")]
     pub direction: DirectionChoice,
     /// Where the program runs: auto is TCX where the kernel has it (Linux 6.6), else clsact
-    #[arg(long, value_enum, default_value_t = HookChoice::Auto, hide_possible_values = true,
-          value_name = "auto|tcx|clsact")]
+    #[arg(long, value_enum, default_value_t, hide_possible_values = true, value_name = "auto|tcx|clsact")]
     pub hook: HookChoice,
     /// What each key may send, like 100mbit, 1.5gbit or 12MB/s
     #[arg(long, value_parser = value::rate)]
@@ -43,15 +42,14 @@ pub struct Attach {
     #[arg(long, default_value_t = Per::FLOW, value_name = "KEY")]
     pub per: Per,
     /// Keys that are tracked at once
-    #[arg(long, default_value_t = 65_536, value_parser = value::number(1_u32, 1 << 24), value_name = "N")]
+    #[arg(long, default_value_t = Config::MAX_FLOWS, value_parser = value::number(1_u32, 1 << 24), value_name = "N")]
     pub max_flows: u32,
     /// What becomes of keys that find no room: share one bucket, pass, or are dropped
     #[arg(long, default_value = "shared", value_parser = value::overflow(), hide_possible_values = true,
           value_name = "shared|open|closed")]
     pub overflow: Overflow,
     /// Which bytes count: the Ethernet frame, the frame without link header, or the frame as it occupies a wire
-    #[arg(long, value_enum, default_value_t = AccountChoice::L2, hide_possible_values = true,
-          value_name = "l2|l3|wire")]
+    #[arg(long, value_enum, default_value_t, hide_possible_values = true, value_name = "l2|l3|wire")]
     pub account: AccountChoice,
     /// Bytes added to each packet, -64 to 256
     #[arg(long, default_value_t = 0, value_parser = value::number(-64_i32, 256), allow_negative_numbers = true,
@@ -61,7 +59,7 @@ pub struct Attach {
     #[arg(long, default_value_t = 0, value_parser = value::number(0_u32, 256), value_name = "N")]
     pub mpu: u32,
     /// Before or after the programs that are on the hook now
-    #[arg(long, value_enum, default_value_t = Order::Last, hide_possible_values = true, value_name = "first|last")]
+    #[arg(long, value_enum, default_value_t, hide_possible_values = true, value_name = "first|last")]
     pub order: Order,
     /// Say what would change, and change nothing
     #[arg(long)]

@@ -51,7 +51,9 @@ fn translate(error: &clap::Error) -> Error {
         ErrorKind::InvalidValue => {
             let values = word(ContextKind::ValidValue).unwrap_or_default();
             match word(ContextKind::InvalidValue) {
-                Some(value) => Error::usage(option, format!("`{value}` is not one of its values"), format!("values: {values}")),
+                Some(value) => {
+                    Error::usage(option, format!("`{value}` is not one of its values"), format!("values: {values}"))
+                }
                 None => Error::usage(option, "its value is missing", usage()),
             }
         }
@@ -72,7 +74,8 @@ fn translate(error: &clap::Error) -> Error {
         ErrorKind::MissingRequiredArgument => Error::usage(argument, "missing", usage()),
         ErrorKind::ArgumentConflict => {
             let prior = word(ContextKind::PriorArg).unwrap_or_default();
-            let cause = if prior == argument { "given more than once".to_owned() } else { format!("cannot go with `{prior}`") };
+            let cause =
+                if prior == argument { "given more than once".to_owned() } else { format!("cannot go with `{prior}`") };
             Error::usage(argument, cause, usage())
         }
         _ => {

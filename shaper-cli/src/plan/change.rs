@@ -1,0 +1,183 @@
+//! What `attach` and `set` make of an attachment.
+
+use crate::{
+    args::{Attach, Set},
+    error::{Error, Result},
+    model::{Config, Device, Direction, Found, Outcome, State},
+};
+
+use super::limits::burst;
+
+/// A configuration for one direction of a device.
+#[derive(Clone, Debug)]
+pub struct Change {
+    /// Direction.
+    pub direction: Direction,
+    /// What is to be in force.
+    pub config: Config,
+    /// What is there now, if it works.
+    pub before: Option<Found>,
+}
+
+impl Change {
+    /// What making the change will do.
+    #[must_use]
+    pub fn outcome(&self) -> Outcome {
+        match &self.before {
+            None => Outcome::Created,
+            Some(found) if found.config == self.config => Outcome::Unchanged,
+            Some(_) => Outcome::Updated,
+        }
+    }
+}
+
+/// What `attach` asks for on `device`, where `found` is attached.
+///
+/// # Errors
+///
+/// If the arguments do not go together, or not with the device.
+pub fn attach(args: &Attach, device: &Device, found: &[Found]) -> Result<Vec<Change>> {
+    let directions = args.direction.directions();
+    let before = |direction| {
+        let here = |found: &&Found| found.ifindex == device.ifindex && found.direction == direction;
+        found.iter().filter(here).find(|found| found.state == State::Active)
+    };
+    if device.loopback {
+        let [direction] = directions else {
+            return Err(Error::usage(
+                "--direction both",
+                format!("every packet crosses both hooks of {} and would be charged twice", device.name),
+                "choose ingress or egress",
+            ));
+        };
+        if let Some(other) = Direction::ALL.into_iter().find(|other| other != direction && before(*other).is_some()) {
+            return Err(Error::usage(
+                format!("--direction {direction}"),
+                format!("{} is limited at {other}, and every packet crosses both hooks", device.name),
+                format!("`shaper detach {} --direction {other}` makes room", device.name),
+            ));
+        }
+    }
+    let config = Config {
+        rate: args.rate,
+        burst: burst(args.burst, args.rate)?,
+        burst_given: args.burst.is_some(),
+        per: args.per,
+        max_flows: args.max_flows,
+        overflow: args.overflow,
+        account: args.account,
+        overhead: args.overhead,
+        mpu: args.mpu,
+        hook: args.hook,
+        order: args.order,
+    };
+    let change = |direction: &Direction| Change {
+        direction: *direction,
+        config: config.clone(),
+        before: before(*direction).cloned(),
+    };
+    Ok(directions.iter().map(change).collect())
+}
+
+/// What `set` makes of `found`: what is not named stays, and a burst that was never given follows the rate.
+///
+/// # Errors
+///
+/// If a burst given as a time is too large at the rate.
+pub fn set(args: &Set, found: &Found) -> Result<Change> {
+    let now = &found.config;
+    let rate = args.rate.unwrap_or(now.rate);
+    let burst_given = now.burst_given || args.burst.is_some();
+    let burst = if args.burst.is_none() && burst_given { now.burst } else { burst(args.burst, rate)? };
+    let config = Config { rate, burst, burst_given, ..now.clone() };
+    Ok(Change { direction: found.direction, config, before: Some(found.clone()) })
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+mod tests {
+    use super::*;
+    use crate::{
+        args::Command,
+        plan::example::{self, command},
+    };
+
+    fn attach_line(line: &str) -> Attach {
+        match command(line) {
+            Command::Attach(args) => args,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn set_line(line: &str, found: &Found) -> Config {
+        match command(line) {
+            Command::Set(args) => set(&args, found).unwrap().config,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn options_that_are_not_named_are_the_defaults() {
+        let changes = attach(&attach_line("attach eth0 --rate 1gbit"), &example::device(), &[]).unwrap();
+        let [Change { direction: Direction::Ingress, config, before: None }] = changes.as_slice() else {
+            panic!("{changes:?}")
+        };
+        assert_eq!(*config, Config { burst_given: false, ..example::config() });
+        assert_eq!(config.burst.get(), 31_250_000);
+    }
+
+    #[test]
+    fn attach_says_what_it_will_do() {
+        let found = example::found();
+        let changes = |line, found: &Found| {
+            let changes = attach(&attach_line(line), &example::device(), std::slice::from_ref(found)).unwrap();
+            changes.iter().map(Change::outcome).collect::<Vec<_>>()
+        };
+        let same = "attach eth0 --rate 1gbit";
+        assert_eq!(changes(same, &found), [Outcome::Unchanged]);
+        assert_eq!(changes("attach eth0 --rate 2gbit", &found), [Outcome::Updated]);
+        assert_eq!(changes("attach eth0 --rate 1gbit --burst 31250000", &found), [Outcome::Updated]);
+        assert_eq!(
+            changes("attach eth0 --rate 1gbit --direction both", &found),
+            [Outcome::Unchanged, Outcome::Created]
+        );
+        assert_eq!(changes(same, &Found { ifindex: 3, ..found.clone() }), [Outcome::Created]);
+        assert_eq!(changes(same, &Found { state: State::Gone, ..found }), [Outcome::Created]);
+    }
+
+    #[test]
+    fn a_packet_on_lo_is_charged_once() {
+        let lo = Device { name: "lo".to_owned(), ifindex: 1, ethernet: true, loopback: true };
+        let error = attach(&attach_line("attach lo --rate 1gbit --direction both"), &lo, &[]).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "`--direction both`: every packet crosses both hooks of lo and would be charged twice"
+        );
+        let found = Found { dev: "lo".to_owned(), ifindex: 1, ..example::found() };
+        let egress = attach_line("attach lo --rate 1gbit --direction egress");
+        let error = attach(&egress, &lo, std::slice::from_ref(&found)).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "`--direction egress`: lo is limited at ingress, and every packet crosses both hooks"
+        );
+        assert_eq!(attach(&attach_line("attach lo --rate 1gbit"), &lo, &[found]).unwrap().len(), 1);
+    }
+
+    #[test]
+    fn values_that_set_does_not_name_stay() {
+        let mut found = example::found();
+        let config = set_line("set eth0 --rate 100mbit", &found);
+        assert_eq!((config.burst.get(), config.burst_given), (3_125_000, false));
+        let config = set_line("set eth0 --burst 1mb", &found);
+        assert_eq!(
+            (config.rate.bits_per_second(), config.burst.get(), config.burst_given),
+            (1_000_000_000, 1 << 20, true)
+        );
+        let config = set_line("set eth0 --rate 100mbit --burst 1s", &found);
+        assert_eq!((config.burst.get(), config.burst_given), (12_500_000, true));
+
+        found.config.burst_given = true;
+        let config = set_line("set eth0 --rate 100mbit", &found);
+        assert_eq!((config.burst.get(), config.burst_given), (31_250_000, true));
+    }
+}

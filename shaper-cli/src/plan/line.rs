@@ -1,0 +1,94 @@
+//! Command lines that lead to a state, to tell people how to undo a change.
+
+use std::borrow::Cow;
+
+use clap::ValueEnum;
+use shaper_common::abi::Overflow;
+
+use crate::model::{AccountChoice, Config, Found, HookChoice, Order, Per, overflow_name};
+
+/// The command line that attaches what `found` is. Options at their default are not in it.
+#[must_use]
+pub fn attach_line(found: &Found) -> String {
+    let config = &found.config;
+    let mut line = place("attach", found);
+    let mut option = |given: bool, name: &str, value: &str| {
+        if given {
+            line.extend([" --", name, " ", value]);
+        }
+    };
+    option(true, "rate", &config.rate.spelling().to_string());
+    option(config.burst_given, "burst", &config.burst.spelling().to_string());
+    option(config.per != Per::FLOW, "per", &config.per.to_string());
+    option(config.max_flows != Config::MAX_FLOWS, "max-flows", &config.max_flows.to_string());
+    option(config.overflow != Overflow::Shared, "overflow", overflow_name(config.overflow));
+    option(config.account != AccountChoice::default(), "account", &word(&config.account));
+    option(config.overhead != 0, "overhead", &config.overhead.to_string());
+    option(config.mpu != 0, "mpu", &config.mpu.to_string());
+    option(config.hook != HookChoice::default(), "hook", &word(&config.hook));
+    option(config.order != Order::default(), "order", &word(&config.order));
+    line
+}
+
+/// The command line that detaches `found`.
+#[must_use]
+pub fn detach_line(found: &Found) -> String {
+    place("detach", found)
+}
+
+/// The word of an option's value.
+pub(crate) fn word(value: &impl ValueEnum) -> String {
+    value.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+}
+
+fn place(command: &str, found: &Found) -> String {
+    let netns = found.netns.as_deref().map_or_else(String::new, |name| format!("-n {} ", quoted(name)));
+    format!("shaper {netns}{command} {} --direction {}", quoted(&found.dev), found.direction)
+}
+
+/// A name as a shell reads it back.
+fn quoted(name: &str) -> Cow<'_, str> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.@:+".contains(c);
+    if name.chars().all(plain) { name.into() } else { format!("'{}'", name.replace('\'', r"'\''")).into() }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+mod tests {
+    use super::*;
+    use crate::{
+        args::Command,
+        model::Direction,
+        plan::{
+            attach,
+            example::{self, command},
+        },
+    };
+
+    #[test]
+    fn defaults_are_not_spelled_out() {
+        let found = example::found();
+        assert_eq!(attach_line(&found), "shaper attach eth0 --direction ingress --rate 1gbit");
+        assert_eq!(detach_line(&found), "shaper detach eth0 --direction ingress");
+        let found = Found { netns: Some("it's".to_owned()), direction: Direction::Egress, ..found };
+        assert_eq!(detach_line(&found), r"shaper -n 'it'\''s' detach eth0 --direction egress");
+    }
+
+    #[test]
+    fn the_line_leads_to_the_configuration() {
+        for options in [
+            "--rate 1gbit",
+            "--rate 1000001 --burst 65537",
+            "--rate 12MB/s --burst 2gbit --per src/24 --max-flows 1 --overflow open --account wire",
+            "--rate 1gbit --overhead -4 --mpu 64 --hook clsact --order first --per pair --overflow closed --account l3",
+        ] {
+            let config = |line: &str| match command(line) {
+                Command::Attach(args) => attach(&args, &example::device(), &[]).unwrap().remove(0).config,
+                other => panic!("{other:?}"),
+            };
+            let wanted = config(&format!("attach eth0 {options}"));
+            let line = attach_line(&Found { config: wanted.clone(), ..example::found() });
+            assert_eq!(config(line.strip_prefix("shaper ").unwrap()), wanted, "{line}");
+        }
+    }
+}

@@ -1,0 +1,18 @@
+//! What the arguments mean, worked out without a kernel: configurations, selections, orders, warnings.
+
+mod change;
+mod limits;
+mod line;
+mod select;
+mod top;
+
+pub use self::{
+    change::{Change, attach, set},
+    limits::warning,
+    line::{attach_line, detach_line},
+    select::{Which, select},
+    top::top,
+};
+
+#[cfg(test)]
+mod example;
