@@ -8,6 +8,7 @@ pub mod args;
 pub mod error;
 pub mod model;
 pub mod plan;
+pub mod render;
 
 use std::{ffi::OsString, io::Write};
 

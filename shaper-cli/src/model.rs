@@ -201,6 +201,8 @@ pub struct Flow {
 impl Config {
     /// Flows that are tracked at once if nobody says otherwise: a table of 8 MiB.
     pub const MAX_FLOWS: u32 = 1 << 16;
+    /// Most flows that can be tracked at once: a table of 2 GiB.
+    pub const MOST_FLOWS: u32 = 1 << 24;
 
     /// How the data plane counts: `wire` is a frame with preamble, check sequence and gap, at least a minimum frame.
     #[must_use]

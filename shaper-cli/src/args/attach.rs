@@ -42,7 +42,7 @@ pub struct Attach {
     #[arg(long, default_value_t = Per::FLOW, value_name = "KEY")]
     pub per: Per,
     /// Keys that are tracked at once
-    #[arg(long, default_value_t = Config::MAX_FLOWS, value_parser = value::number(1_u32, 1 << 24), value_name = "N")]
+    #[arg(long, default_value_t = Config::MAX_FLOWS, value_parser = value::number(1_u32, Config::MOST_FLOWS), value_name = "N")]
     pub max_flows: u32,
     /// What becomes of keys that find no room: share one bucket, pass, or are dropped
     #[arg(long, default_value = "shared", value_parser = value::overflow(), hide_possible_values = true,

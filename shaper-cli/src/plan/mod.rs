@@ -6,6 +6,7 @@ mod line;
 mod select;
 mod top;
 
+pub(crate) use self::line::word;
 pub use self::{
     change::{Change, attach, set},
     limits::warning,
@@ -15,4 +16,4 @@ pub use self::{
 };
 
 #[cfg(test)]
-mod example;
+pub(crate) mod example;

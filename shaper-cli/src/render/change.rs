@@ -1,0 +1,164 @@
+//! What a changing command did or would do, and how to undo it.
+
+use std::io::{self, Write};
+
+use super::summary;
+use crate::{
+    model::{Found, Outcome, State},
+    plan::{Change, attach_line, detach_line, word},
+};
+
+/// What `attach` or `set` did: `found` is what is there now.
+///
+/// # Errors
+///
+/// If `out` fails.
+pub fn changed(change: &Change, outcome: Outcome, found: &Found, verbose: bool, out: &mut dyn Write) -> io::Result<()> {
+    let done = match outcome {
+        Outcome::Created => "created",
+        Outcome::Updated => "updated",
+        Outcome::Unchanged => "unchanged",
+    };
+    writeln!(out, "{done} {} {}: {}", found.dev, found.direction, summary::attachment(found))?;
+    indented(&summary::settings(&found.config, verbose), out)?;
+    match (outcome, &change.before) {
+        (Outcome::Created, _) => writeln!(out, "undo: {}", detach_line(found)),
+        (Outcome::Updated, Some(before)) => writeln!(out, "undo: {}", attach_line(before)),
+        _ => Ok(()),
+    }
+}
+
+/// What `attach` or `set` would do on `dev`.
+///
+/// # Errors
+///
+/// If `out` fails.
+pub fn would_change(dev: &str, change: &Change, verbose: bool, out: &mut dyn Write) -> io::Result<()> {
+    let Change { direction, config, before } = change;
+    let would = match change.outcome() {
+        Outcome::Created => "would create",
+        Outcome::Updated => "would update",
+        Outcome::Unchanged => "unchanged",
+    };
+    writeln!(out, "{would} {dev} {direction}: {} (hook {})", summary::limits(config), word(&config.hook))?;
+    indented(&summary::settings(config, verbose), out)?;
+    match before {
+        Some(before) if before.config != *config => {
+            writeln!(out, "    now: {}", summary::attachment(before))?;
+            indented(&summary::settings(&before.config, verbose), out)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What `detach` did.
+///
+/// # Errors
+///
+/// If `out` fails.
+pub fn detached(found: &Found, verbose: bool, out: &mut dyn Write) -> io::Result<()> {
+    if found.state == State::Gone {
+        return writeln!(out, "removed what was left of {} {}", found.dev, found.direction);
+    }
+    writeln!(out, "detached {} {}: {}", found.dev, found.direction, summary::attachment(found))?;
+    indented(&summary::settings(&found.config, verbose), out)?;
+    writeln!(out, "undo: {}", attach_line(found))
+}
+
+/// What `detach` would do.
+///
+/// # Errors
+///
+/// If `out` fails.
+pub fn would_detach(found: &Found, verbose: bool, out: &mut dyn Write) -> io::Result<()> {
+    if found.state == State::Gone {
+        return writeln!(out, "would remove what is left of {} {}", found.dev, found.direction);
+    }
+    writeln!(out, "would detach {} {}: {}", found.dev, found.direction, summary::attachment(found))?;
+    indented(&summary::settings(&found.config, verbose), out)
+}
+
+fn indented(text: &str, out: &mut dyn Write) -> io::Result<()> {
+    if text.is_empty() { Ok(()) } else { writeln!(out, "    {text}") }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+mod tests {
+    use shaper_common::units::{Bytes, Rate};
+
+    use super::*;
+    use crate::{
+        model::{Config, Direction, Order},
+        plan::example,
+    };
+
+    fn text(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> String {
+        let mut out = Vec::new();
+        write(&mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    fn before() -> Found {
+        let config = Config {
+            rate: Rate::new(500_000_000).unwrap(),
+            burst: Bytes::new(1 << 28).unwrap(),
+            burst_given: true,
+            order: Order::First,
+            ..example::config()
+        };
+        Found { config, ..example::found() }
+    }
+
+    fn change(before: Option<Found>) -> Change {
+        Change { direction: Direction::Ingress, config: example::config(), before }
+    }
+
+    #[test]
+    fn what_was_done_is_said_with_how_to_undo_it() {
+        let found = example::found();
+        assert_eq!(
+            text(|out| changed(&change(None), Outcome::Created, &found, false, out)),
+            "created eth0 ingress: 1 Gbit/s per flow, burst 31250000 B = 250 ms (tcx)\n\
+             undo: shaper detach eth0 --direction ingress\n"
+        );
+        assert_eq!(
+            text(|out| changed(&change(Some(before())), Outcome::Updated, &found, true, out)),
+            "updated eth0 ingress: 1 Gbit/s per flow, burst 31250000 B = 250 ms (tcx)\n    \
+             tracks 65536 keys; others share a bucket; counts l2 bytes; runs last\n\
+             undo: shaper attach eth0 --direction ingress --rate 500mbit --burst 256mib --order first\n"
+        );
+        assert_eq!(
+            text(|out| changed(&change(Some(example::found())), Outcome::Unchanged, &found, false, out)),
+            "unchanged eth0 ingress: 1 Gbit/s per flow, burst 31250000 B = 250 ms (tcx)\n"
+        );
+        assert_eq!(
+            text(|out| detached(&before(), false, out)),
+            "detached eth0 ingress: 500 Mbit/s per flow, burst 256 MiB = 4.29 s (tcx)\n    \
+             runs first\n\
+             undo: shaper attach eth0 --direction ingress --rate 500mbit --burst 256mib --order first\n"
+        );
+        assert_eq!(
+            text(|out| detached(&Found { state: State::Gone, ..before() }, false, out)),
+            "removed what was left of eth0 ingress\n"
+        );
+    }
+
+    #[test]
+    fn what_would_be_done_is_said_with_what_is_there_now() {
+        assert_eq!(
+            text(|out| would_change("eth0", &change(None), false, out)),
+            "would create eth0 ingress: 1 Gbit/s per flow, burst 31250000 B = 250 ms (hook auto)\n"
+        );
+        assert_eq!(
+            text(|out| would_change("eth0", &change(Some(before())), false, out)),
+            "would update eth0 ingress: 1 Gbit/s per flow, burst 31250000 B = 250 ms (hook auto)\n    \
+             now: 500 Mbit/s per flow, burst 256 MiB = 4.29 s (tcx)\n    \
+             runs first\n"
+        );
+        assert_eq!(
+            text(|out| would_detach(&example::found(), false, out)),
+            "would detach eth0 ingress: 1 Gbit/s per flow, burst 31250000 B = 250 ms (tcx)\n"
+        );
+    }
+}

@@ -1,0 +1,22 @@
+//! What people and programs read, each a function into a writer.
+//!
+//! Text is for people: tables of at most 80 columns with units, values rounded where `~` or the precision of a KiB
+//! says so. JSON is for programs and exact; [`json`] has its fields, which are stable.
+
+mod change;
+mod flows;
+mod human;
+mod identity;
+pub mod json;
+mod protocol;
+mod stats;
+mod status;
+mod summary;
+mod table;
+
+pub use self::{
+    change::{changed, detached, would_change, would_detach},
+    flows::flows,
+    stats::stats,
+    status::status,
+};
