@@ -1,0 +1,266 @@
+//! What a pin directory holds, made sense of: which program runs, which configuration is in force, and what a command
+//! that was killed has left to finish or to undo.
+//!
+//! A directory may hold two programs, the one that is pinned as `prog` and the one that is to replace it. The kernel
+//! decides which is in force: the one that runs. Everything else follows from its id, so that a change is one step,
+//! whenever the tool dies.
+
+use shaper_common::{
+    abi::{Control, DEFAULT_RULE, OwnerRecord, RuleCounters, RuleLimits, map},
+    verdict::Reason,
+};
+
+use super::{
+    clock, clsact,
+    clsact::Filter,
+    link::Link,
+    load::Program,
+    mapping::Mapping,
+    maps::Maps,
+    pin,
+    plain::Plain,
+    sys::Map,
+    table,
+};
+use crate::{
+    error::{Error, Result},
+    model::{Flow, Found, RuleStats, State},
+    state::{Directory, Owner, Record, entry},
+};
+
+/// Name of the rule that matches what no other does.
+const DEFAULT_NAME: &str = "default";
+
+/// What runs the program.
+#[derive(Debug)]
+pub(super) enum Holder {
+    /// The pinned link.
+    Link(Link),
+    /// The filter, unless it has vanished.
+    Filter(Option<Filter>),
+}
+
+/// An attachment, complete, though perhaps gone.
+#[derive(Debug)]
+pub(super) struct Attachment {
+    pub(super) directory: Directory,
+    pub(super) maps: Maps,
+    pub(super) holder: Holder,
+    pub(super) state: State,
+    /// The configuration in force.
+    pub(super) owner: Owner,
+    /// Changes of limits so far.
+    pub(super) epoch: u64,
+    /// Id of the program that is pinned as `prog`.
+    pinned: u32,
+    /// Id of the one that is to replace it, or has done so with the pins not yet renamed.
+    next: Option<u32>,
+}
+
+impl Attachment {
+    /// Reads a directory. `None` if an attach or detach ended half-way: then nothing of it runs.
+    pub(super) fn open(directory: Directory) -> Result<Option<Self>> {
+        let place = directory.place;
+        let Some(program) = Program::open(&directory.entry(entry::PROGRAM))? else { return Ok(None) };
+        let next = Program::open(&directory.next(entry::PROGRAM))?.map(|program| program.id);
+        let running = match Link::open(&directory.entry(entry::LINK))? {
+            Some(link) => {
+                let id = link.program_id()?;
+                let state = if link.is_on(place.ifindex, place.direction)? { State::Active } else { State::Gone };
+                Some((Holder::Link(link), id, state))
+            }
+            None => running_filter(&directory, program.id, next)?,
+        };
+        let Some((holder, id, state)) = running else { return Ok(None) };
+        if id != program.id && Some(id) != next {
+            return Err(pin::unusable(directory.path(), "has a link that runs somebody else's program"));
+        }
+        let next_flows = Some(id) == next && directory.has(&directory.next(map::FLOWS))?;
+        let maps = Maps::open(&directory, next_flows)?;
+        let epoch = look::<Control>(&maps.control, 0)?.epoch;
+        let owner = in_force(&directory, &maps.owner, id, epoch)?;
+        Ok(Some(Self { directory, maps, holder, state, owner, epoch, pinned: program.id, next }))
+    }
+
+    /// The half of RULES and OWNER that is in force.
+    pub(super) fn half(&self) -> u32 {
+        half(self.owner.epoch_base, self.epoch)
+    }
+
+    pub(super) fn record(&self) -> &Record {
+        &self.owner.record
+    }
+
+    /// The limits in force.
+    pub(super) fn limits(&self) -> Result<RuleLimits> {
+        look(&self.maps.rules, 2 * DEFAULT_RULE + self.half())
+    }
+
+    /// Finishes or undoes what a change has left, after which there is one program, one flow table, one hook.
+    pub(super) fn settle(&mut self) -> Result<()> {
+        let Self { directory, owner, pinned, .. } = &*self;
+        let place = directory.place;
+        let by_filter = matches!(self.holder, Holder::Filter(_));
+        if let Some(next) = self.next {
+            let hook = clsact::Hook::new(place.ifindex, place.direction);
+            for filter in hook.ours(|id| id == *pinned || id == next)? {
+                if !by_filter || filter.program_id != Some(owner.program_id) {
+                    hook.remove(&filter)?;
+                }
+            }
+        }
+        if self.state == State::Active {
+            directory.mark(entry::FILTER, by_filter)?;
+        }
+        directory.unpin(&directory.next(entry::LINK))?;
+        if self.next == Some(owner.program_id) {
+            // The program last: as long as its name is the new one, the flow table's may be, too.
+            directory.promote(map::FLOWS)?;
+            directory.promote(entry::PROGRAM)?;
+        } else {
+            directory.unpin(&directory.next(map::FLOWS))?;
+            directory.unpin(&directory.next(entry::PROGRAM))?;
+        }
+        self.pinned = owner.program_id;
+        self.next = None;
+        Ok(())
+    }
+
+    /// What the front shows; `name` is the device's present one.
+    pub(super) fn found(&self, name: Option<&str>, netns: Option<&str>) -> Result<Found> {
+        let record = self.record();
+        let name = name.filter(|_| self.state == State::Active);
+        Ok(Found {
+            netns: netns.map(ToOwned::to_owned),
+            dev: name.unwrap_or(&record.dev).to_owned(),
+            ifindex: self.directory.place.ifindex,
+            direction: self.directory.place.direction,
+            hook: record.hook,
+            state: self.state,
+            config: record.config.clone(),
+            flows: table::count(&Mapping::new(&self.maps.flows)?),
+            untracked_packets: self.counters()?.reasons[Reason::Untracked as usize].packets,
+        })
+    }
+
+    /// The counters of each rule.
+    pub(super) fn stats(&self, found: &Found) -> Result<Vec<RuleStats>> {
+        Ok(vec![RuleStats {
+            dev: found.dev.clone(),
+            direction: found.direction,
+            rule: DEFAULT_NAME.into(),
+            counters: self.counters()?,
+        }])
+    }
+
+    /// The flows that have a bucket.
+    pub(super) fn flows(&self, found: &Found) -> Result<Vec<Flow>> {
+        let mapping = Mapping::new(&self.maps.flows)?;
+        let record = self.record();
+        let rows = table::rows(&mapping, &record.secret, &self.limits()?.rate, clock::now()?);
+        let flow = |row: table::Row| Flow {
+            dev: found.dev.clone(),
+            direction: found.direction,
+            rule: DEFAULT_NAME.into(),
+            per: record.config.per,
+            key: row.key,
+            passed: row.passed,
+            dropped: row.dropped,
+            marked_packets: row.marked_packets,
+            level_bytes: row.level_bytes,
+        };
+        Ok(rows.into_iter().map(flow).collect())
+    }
+
+    fn counters(&self) -> Result<RuleCounters> {
+        let all = self.maps.counters.lookup_all::<RuleCounters>(DEFAULT_RULE);
+        let mut sum = RuleCounters::default();
+        for cpu in all.map_err(Error::io("read the counters"))? {
+            let parts = sum.reasons.iter_mut().zip(&cpu.reasons);
+            for (count, more) in parts.chain([(&mut sum.dropped, &cpu.dropped), (&mut sum.marked, &cpu.marked)]) {
+                count.packets = count.packets.wrapping_add(more.packets);
+                count.bytes = count.bytes.wrapping_add(more.bytes);
+            }
+        }
+        Ok(sum)
+    }
+}
+
+/// The half that configuration number `epoch_base + epoch` is in.
+pub(super) const fn half(epoch_base: u64, epoch: u64) -> u32 {
+    (epoch_base.wrapping_add(epoch) & 1) as u32
+}
+
+/// The filter, the id of its program and whether it is there. Where two of ours are, the old one is in force until it is
+/// taken away.
+fn running_filter(directory: &Directory, pinned: u32, next: Option<u32>) -> Result<Option<(Holder, u32, State)>> {
+    let place = directory.place;
+    let hook = clsact::Hook::new(place.ifindex, place.direction);
+    let mut filters = hook.ours(|id| id == pinned || Some(id) == next)?;
+    filters.sort_by_key(|filter| filter.program_id != Some(pinned));
+    if let Some((filter, id)) = filters.into_iter().find_map(|filter| Some((filter.clone(), filter.program_id?))) {
+        return Ok(Some((Holder::Filter(Some(filter)), id, State::Active)));
+    }
+    let vanished = directory.has(&directory.entry(entry::FILTER))?;
+    Ok(vanished.then_some((Holder::Filter(None), pinned, State::Gone)))
+}
+
+/// The owner record that belongs to the program in force.
+fn in_force(directory: &Directory, owners: &Map, program_id: u32, epoch: u64) -> Result<Owner> {
+    let mut why = "it was never written".to_owned();
+    let mut halves = Vec::new();
+    for half in [0, 1] {
+        // The other half may never have been written, or belong to a change that was not made.
+        match Owner::decode(&look::<OwnerRecord>(owners, half)?) {
+            Ok(owner) if owner.program_id == program_id => halves.push((half, owner)),
+            Ok(_) => {}
+            Err(error) => why = error,
+        }
+    }
+    let current = |(at, owner): &(u32, Owner)| half(owner.epoch_base, epoch) == *at;
+    match halves.into_iter().find(current) {
+        Some((_, owner)) => Ok(owner),
+        None => Err(pin::unusable(directory.path(), &format!("has no record of the program that runs: {why}"))),
+    }
+}
+
+fn look<T: Plain>(map: &Map, index: u32) -> Result<T> {
+    map.lookup(index).map_err(Error::io("read a map"))
+}
+
+/// Writes limits and owner to a half that is not in force and that no program reads any more.
+pub(super) fn publish(maps: &Maps, half: u32, limits: &RuleLimits, owner: &Owner) -> Result<()> {
+    maps.rules.update(2 * DEFAULT_RULE + half, limits).map_err(Error::io("write the limits"))?;
+    maps.owner.update(half, &owner.encode()?).map_err(Error::io("write the owner record"))
+}
+
+/// Takes an attachment off its hook and removes its pins, in an order that leaves nothing running without pins. With
+/// `qdisc`, the clsact qdisc too, if nobody has a filter on it.
+pub(super) fn dismantle(directory: &Directory, qdisc: bool) -> Result<()> {
+    let place = directory.place;
+    let link = directory.entry(entry::LINK);
+    if let Some(held) = Link::open(&link)? {
+        directory.unpin(&link)?;
+        held.detach()?;
+    }
+    let mut ids = Vec::new();
+    for path in [directory.entry(entry::PROGRAM), directory.next(entry::PROGRAM)] {
+        ids.extend(Program::open(&path)?.map(|program| program.id));
+    }
+    directory.mark(entry::FILTER, false)?;
+    let hook = clsact::Hook::new(place.ifindex, place.direction);
+    for filter in hook.ours(|id| ids.contains(&id))? {
+        hook.remove(&filter)?;
+    }
+    if qdisc {
+        hook.remove_empty_qdisc()?;
+    }
+    directory.remove()
+}
+
+/// The record of a directory in which nothing runs, if it was written.
+pub(super) fn leftover_record(directory: &Directory) -> Option<Record> {
+    let maps = Maps::open(directory, false).ok()?;
+    let half = |half| look::<OwnerRecord>(&maps.owner, half).ok().and_then(|element| Owner::decode(&element).ok());
+    half(0).or_else(|| half(1)).map(|owner| owner.record)
+}

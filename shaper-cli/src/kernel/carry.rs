@@ -1,0 +1,197 @@
+//! Moving the buckets to a table of another size while packets are charged.
+//!
+//! Twice over the old table: once before the switch, so that every flow meets its own bucket in the new one, and once
+//! after it, when no program uses the old one any more, for what was charged there in between. Nobody gets a free burst;
+//! a flow that was idle in between may lose what it earned in those milliseconds.
+
+use shaper_common::{
+    abi::Count,
+    atomic::{AtomicU64, Atomics as _, Native},
+    bucket::{Limit, debt},
+    key::{KEY_WORDS, Key},
+    siphash::SipKey,
+    table::{self, EMPTY, FlowSet, Tally, WAYS},
+};
+
+use super::{mapping::Mapping, table::total};
+
+/// The move between its two halves.
+pub(super) struct Carry {
+    old: Mapping,
+    new: Mapping,
+    /// What was in each way of the old table, in its order.
+    seen: Vec<Way>,
+}
+
+/// What a way held.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Way {
+    tag: u64,
+    full_at: u64,
+    passed: Count,
+    dropped: Count,
+    marked_packets: u64,
+}
+
+impl Way {
+    fn read(set: &FlowSet, way: usize) -> Self {
+        let state = &set.state[way];
+        Self {
+            tag: Native::load(&set.tags[way]),
+            full_at: Native::load(&set.full_at[way]),
+            passed: total(&state.passed),
+            dropped: total(&state.dropped),
+            marked_packets: Native::load(&state.marked_packets),
+        }
+    }
+
+    /// Adds to the counters of a slot what this way has counted since it was `before`.
+    fn count(&self, before: &Self, slot: &Slot<'_>) {
+        let state = &slot.set.state[slot.way];
+        add(&state.passed, self.passed, before.passed);
+        add(&state.dropped, self.dropped, before.dropped);
+        Native::add(&state.marked_packets, self.marked_packets.wrapping_sub(before.marked_packets));
+    }
+}
+
+fn add(tally: &Tally, now: Count, before: Count) {
+    tally.add::<Native>(now.packets.wrapping_sub(before.packets), now.bytes.wrapping_sub(before.bytes));
+}
+
+impl Carry {
+    /// Copies every flow of `old` to `new`, which no program uses yet. `limit` is the one in force, `now` the time.
+    pub(super) fn start(old: Mapping, new: Mapping, secret: &SipKey, limit: &Limit, now: u64) -> Self {
+        let v = limit.clock.at(now);
+        let mut seen = Vec::with_capacity(old.sets().len() * WAYS);
+        for set in old.sets() {
+            for way in 0..WAYS {
+                let held = Way::read(set, way);
+                // One that is being taken at this moment has still the key of the flow before it: not seen yet.
+                let held = if settled(set, way, held.tag, secret) { held } else { Way::default() };
+                seen.push(held);
+                if held.tag == EMPTY {
+                    continue;
+                }
+                if let Some(slot) = Slot::find_or_take(&new, set, way, held.tag, v, now) {
+                    Native::store(&slot.set.full_at[slot.way], held.full_at);
+                    held.count(&Way::default(), &slot);
+                }
+            }
+        }
+        Self { old, new, seen }
+    }
+
+    /// Adds what was charged to the old table since, once no program uses it. `limit` is the new one and `now` the time
+    /// of the switch. Returns how many flows in debt found no way in the new table.
+    pub(super) fn finish(self, limit: &Limit, now: u64) -> u64 {
+        let v = limit.clock.at(now);
+        let mut homeless = 0;
+        let mut seen = self.seen.iter();
+        for set in self.old.sets() {
+            for way in 0..WAYS {
+                let held = Way::read(set, way);
+                let before = seen.next().copied().unwrap_or_default();
+                let owes = debt(held.full_at, v) != 0;
+                if held.tag == EMPTY || (held == before && !owes) {
+                    continue;
+                }
+                let Some(slot) = Slot::find_or_take(&self.new, set, way, held.tag, v, now) else {
+                    homeless += u64::from(owes);
+                    continue;
+                };
+                // What the new way does not hold yet: all, if it has only just been taken or if the old one belonged to
+                // somebody else (whose bucket was full) when it was copied.
+                let before = if slot.taken || before.tag != held.tag { Way::default() } else { before };
+                add_charges(&slot.set.full_at[slot.way], before.full_at, held.full_at, v);
+                held.count(&before, &slot);
+            }
+        }
+        homeless
+    }
+}
+
+/// Whether the key beside a tag is its own.
+fn settled(set: &FlowSet, way: usize, tag: u64, secret: &SipKey) -> bool {
+    Key::decode(&words(set, way)).is_some_and(|key| key.tag(secret) == tag)
+}
+
+fn words(set: &FlowSet, way: usize) -> [u64; KEY_WORDS] {
+    set.keys[way].words.each_ref().map(Native::load)
+}
+
+/// A way of the new table.
+struct Slot<'a> {
+    set: &'a FlowSet,
+    way: usize,
+    /// It was not there and has a full bucket now.
+    taken: bool,
+}
+
+impl<'a> Slot<'a> {
+    /// The way of the flow that has `way` in the set `old`.
+    fn find_or_take(new: &'a Mapping, old: &FlowSet, way: usize, tag: u64, v: u64, now: u64) -> Option<Self> {
+        let sets = new.sets();
+        let set = &sets[tag as usize & (sets.len() - 1)];
+        if let Some(way) = table::find::<Native>(set, tag) {
+            return Some(Self { set, way, taken: false });
+        }
+        let at = table::claim::<Native>(set, tag, &words(old, way), v, now)?;
+        Native::store(&set.keys[at].since, Native::load(&old.keys[way].since));
+        Native::store(&set.state[at].rule, Native::load(&old.state[way].rule));
+        Some(Self { set, way: at, taken: true })
+    }
+}
+
+/// Adds to the new table's word, which began as `before`, what has been added to the old one's, which is now `after`.
+fn add_charges(word: &AtomicU64, before: u64, after: u64, v: u64) {
+    if after == before {
+        return;
+    }
+    let mut held = Native::load(word);
+    loop {
+        let merged = merge(before, after, held, v);
+        let found = Native::compare_exchange(word, held, merged);
+        if found == held {
+            return;
+        }
+        held = found;
+    }
+}
+
+/// One word for two that began as `before` when the tables parted at clock reading `v`: the debts that both have added.
+const fn merge(before: u64, after: u64, held: u64, v: u64) -> u64 {
+    if held == before {
+        // Nothing has been charged to the new one.
+        return after;
+    }
+    let added = debt(held, v).saturating_sub(debt(before, v));
+    v.wrapping_add(debt(after, v)).wrapping_add(added)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::merge;
+
+    const V: u64 = 1 << 41;
+
+    #[test]
+    fn charges_of_both_tables_add_up() {
+        let before = V + 100;
+        assert_eq!(merge(before, before + 30, before, V), before + 30, "only the old one was charged");
+        assert_eq!(merge(before, before + 30, before + 5, V), before + 35, "both were");
+    }
+
+    #[test]
+    fn a_bucket_that_was_full_owes_what_was_charged() {
+        assert_eq!(merge(0, V + 30, 0, V), V + 30);
+        assert_eq!(merge(0, V + 30, V + 5, V), V + 35);
+        assert_eq!(merge(V - 7, V + 30, V + 5, V), V + 35);
+    }
+
+    #[test]
+    fn nothing_is_given_away_when_the_new_one_was_charged_later() {
+        // The old one's debt of 30 was paid at V + 30, then 5 bytes were charged at V + 40: the true word is V + 45, and
+        // the merged one may be higher but not lower.
+        assert!(merge(0, V + 30, V + 45, V) >= V + 45);
+    }
+}

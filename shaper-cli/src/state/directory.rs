@@ -1,0 +1,222 @@
+//! The pin directories: `<bpffs>/shaper/v<ABI>/<netns inode>-<ifindex>-<direction>/`.
+
+use std::{
+    fmt,
+    fs::{self, DirBuilder},
+    io,
+    os::unix::fs::{DirBuilderExt as _, MetadataExt as _},
+    path::{Path, PathBuf},
+};
+
+use shaper_common::abi;
+
+use crate::{
+    error::{Error, Result},
+    model::Direction,
+    state::Root,
+};
+
+/// Names in a directory, besides those of the maps.
+pub(crate) mod entry {
+    /// The program that runs.
+    pub(crate) const PROGRAM: &str = "prog";
+    /// The TCX link. The attachment is complete, and limits when the tool is gone, once this is there.
+    pub(crate) const LINK: &str = "link";
+    /// An empty directory: the clsact filter has been added and not been taken away by us.
+    pub(crate) const FILTER: &str = "filter";
+    /// Appended to the name of what replaces an entry, until it does.
+    pub(crate) const NEXT: &str = ".new";
+}
+
+/// What an attachment belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// Inode of the network namespace.
+    pub(crate) netns: u64,
+    /// Index of the device there.
+    pub(crate) ifindex: u32,
+    /// Direction.
+    pub(crate) direction: Direction,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}-{}", self.netns, self.ifindex, self.direction)
+    }
+}
+
+impl Place {
+    fn parse(name: &str) -> Option<Self> {
+        let mut parts = name.splitn(3, '-');
+        let netns = parts.next()?.parse().ok()?;
+        let ifindex = parts.next()?.parse().ok()?;
+        let direction = parts.next()?;
+        let direction = Direction::ALL.into_iter().find(|known| known.to_string() == direction)?;
+        Some(Self { netns, ifindex, direction })
+    }
+}
+
+/// All pin directories of one bpffs.
+#[derive(Clone, Debug)]
+pub(crate) struct Tree {
+    top: PathBuf,
+    version: PathBuf,
+}
+
+impl Tree {
+    pub(crate) fn of(root: &Root) -> Self {
+        let top = root.bpffs.join("shaper");
+        let version = top.join(format!("v{}", abi::VERSION));
+        Self { top, version }
+    }
+
+    /// Whether there is anything.
+    pub(crate) fn exists(&self) -> Result<bool> {
+        self.version.try_exists().map_err(Error::io(format!("look into {}", self.top.display())))
+    }
+
+    /// The directories of one network namespace.
+    pub(crate) fn directories(&self, netns: u64) -> Result<Vec<Directory>> {
+        if !self.exists()? {
+            return Ok(Vec::new());
+        }
+        self.trust()?;
+        let failed = || format!("list {}", self.version.display());
+        let mut found = Vec::new();
+        for entry in fs::read_dir(&self.version).map_err(Error::io(failed()))? {
+            let entry = entry.map_err(Error::io(failed()))?;
+            let place = entry.file_name().to_str().and_then(Place::parse);
+            found.extend(place.filter(|place| place.netns == netns).map(|place| self.directory(place)));
+        }
+        Ok(found)
+    }
+
+    /// Makes an empty directory.
+    pub(crate) fn create(&self, place: Place) -> Result<Directory> {
+        let directory = self.directory(place);
+        make(&self.top)?;
+        self.trust()?;
+        make(&directory.path)?;
+        Ok(directory)
+    }
+
+    fn directory(&self, place: Place) -> Directory {
+        Directory { place, path: self.version.join(place.to_string()) }
+    }
+
+    /// A bpffs may be writable for everybody, like /tmp: nobody else may have made the top directory.
+    fn trust(&self) -> Result<()> {
+        let failed = || format!("look at {}", self.top.display());
+        let metadata = fs::symlink_metadata(&self.top).map_err(Error::io(failed()))?;
+        let owner = metadata.uid();
+        let ours = owner == 0 || owner == nix::unistd::geteuid().as_raw();
+        if metadata.is_dir() && ours && metadata.mode() & 0o022 == 0 {
+            return Ok(());
+        }
+        Err(Error::State {
+            what: format!("{} belongs to user {owner} or may be changed by others", self.top.display()),
+            hint: format!("see who made it, then `rm -r {}`", self.top.display()),
+        })
+    }
+}
+
+/// The pins of one attachment.
+#[derive(Clone, Debug)]
+pub(crate) struct Directory {
+    /// Whose they are.
+    pub(crate) place: Place,
+    path: PathBuf,
+}
+
+impl Directory {
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn entry(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    /// What is to replace an entry.
+    pub(crate) fn next(&self, name: &str) -> PathBuf {
+        self.path.join(format!("{name}{}", entry::NEXT))
+    }
+
+    pub(crate) fn has(&self, path: &Path) -> Result<bool> {
+        path.try_exists().map_err(Error::io(format!("look at {}", path.display())))
+    }
+
+    /// Puts what was to replace an entry in its place, in one step, if it is there.
+    pub(crate) fn promote(&self, name: &str) -> Result<()> {
+        let next = self.next(name);
+        match fs::rename(&next, self.entry(name)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(Error::io(format!("rename {}", next.display()))(error))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Takes away a pin, if it is there.
+    pub(crate) fn unpin(&self, path: &Path) -> Result<()> {
+        ignore_missing(fs::remove_file(path)).map_err(Error::io(format!("remove {}", path.display())))
+    }
+
+    /// Sets or clears a marker, an empty directory.
+    pub(crate) fn mark(&self, name: &str, set: bool) -> Result<()> {
+        let path = self.entry(name);
+        let result = if set { fs::create_dir(&path) } else { ignore_missing(fs::remove_dir(&path)) };
+        match result {
+            Err(error) if !(set && error.kind() == io::ErrorKind::AlreadyExists) => {
+                Err(Error::io(format!("change {}", path.display()))(error))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Removes the directory with the pins that can be ours, and the directories above it if they are empty.
+    pub(crate) fn remove(&self) -> Result<()> {
+        use abi::map::{CONTROL, COUNTERS, FLOWS, OWNER, RULES, STATES};
+        for name in [entry::LINK, entry::PROGRAM, FLOWS, CONTROL, RULES, STATES, COUNTERS, OWNER] {
+            self.unpin(&self.next(name))?;
+            self.unpin(&self.entry(name))?;
+        }
+        self.mark(entry::FILTER, false)?;
+        ignore_missing(fs::remove_dir(&self.path)).map_err(Error::io(format!("remove {}", self.path.display())))?;
+        for parent in self.path.ancestors().skip(1).take(2) {
+            match fs::remove_dir(parent) {
+                Ok(()) => {}
+                // Other attachments are in it.
+                Err(_) => break,
+            }
+        }
+        Ok(())
+    }
+}
+
+fn make(path: &Path) -> Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(Error::io(format!("create {}", path.display())))
+}
+
+fn ignore_missing(result: io::Result<()>) -> io::Result<()> {
+    match result {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        result => result,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Direction, Place};
+
+    #[test]
+    fn names_are_read_back() {
+        for direction in Direction::ALL {
+            let place = Place { netns: 4_026_531_840, ifindex: 7, direction };
+            assert_eq!(Place::parse(&place.to_string()), Some(place));
+        }
+        for other in ["", "1-2", "1-2-up", "x-2-ingress", "1-2-ingress-3", "1--ingress"] {
+            assert_eq!(Place::parse(other), None, "{other}");
+        }
+    }
+}

@@ -1,0 +1,12 @@
+//! What outlives the tool: pins in a bpffs, one directory per attachment, with the record of who owns it, and the lock
+//! that keeps two commands from changing them at once.
+
+mod directory;
+mod lock;
+mod record;
+mod root;
+
+pub(crate) use directory::{Directory, Place, Tree, entry};
+pub(crate) use lock::Lock;
+pub(crate) use record::{Owner, Record};
+pub(crate) use root::Root;
