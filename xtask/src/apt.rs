@@ -24,13 +24,14 @@ impl Apt {
         }
         self.requested.extend(packages.iter().cloned());
         say(format_args!("Installing {}", packages.join(" ")));
-        if again {
+        if again || !are_known(packages) {
+            self.update()?;
+        } else if install(packages).is_ok() {
+            return Ok(());
+        } else {
+            // The mirror may have newer versions only.
             self.update()?;
         }
-        if install(packages).is_ok() {
-            return Ok(());
-        }
-        self.update()?;
         retry(|| install(packages)).with_context(|| format!("cannot install {}", packages.join(" ")))
     }
 
@@ -38,6 +39,11 @@ impl Apt {
         self.updated = true;
         retry(|| process::run(apt_get().args(["update", "-qq"])))
     }
+}
+
+/// Whether the lists name all packages; a new machine often has no lists at all.
+fn are_known(packages: &[String]) -> bool {
+    process::stdout(apt_get().args(["install", "-qq", "--simulate", "--no-install-recommends"]).args(packages)).is_ok()
 }
 
 fn install(packages: &[String]) -> Result<()> {
