@@ -179,15 +179,17 @@ pub(super) fn open(path: &Path, kind: Kind) -> io::Result<Option<OwnedFd>> {
     // The kernel answers questions about any object, in a struct that depends on what it is. What that is stands in
     // the name of the file.
     let name = fs::read_link(format!("/proc/self/fd/{}", fd.as_raw_fd()))?;
+    // Links are called `bpf-link` or `bpf_link`, depending on how the descriptor came to be.
+    let name = name.to_string_lossy().replace('_', "-");
     let expected = match kind {
-        Kind::Map => "anon_inode:bpf-map",
-        Kind::Program => "anon_inode:bpf-prog",
-        Kind::Link => "anon_inode:bpf_link",
+        Kind::Map => "anon-inode:bpf-map",
+        Kind::Program => "anon-inode:bpf-prog",
+        Kind::Link => "anon-inode:bpf-link",
     };
-    if name.as_os_str() == expected {
+    if name == expected {
         return Ok(Some(fd));
     }
-    Err(io::Error::new(io::ErrorKind::InvalidData, format!("is `{}`, not `{expected}`", name.display())))
+    Err(io::Error::new(io::ErrorKind::InvalidData, format!("is `{name}`, not `{expected}`")))
 }
 
 /// Pins an object.

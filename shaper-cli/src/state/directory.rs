@@ -16,6 +16,9 @@ use crate::{
     state::Root,
 };
 
+/// The directory in the bpffs that all others are in; it is there as long as there are attachments.
+pub(super) const TOP: &str = "shaper";
+
 /// Names in a directory, besides those of the maps.
 pub(crate) mod entry {
     /// The program that runs.
@@ -24,8 +27,8 @@ pub(crate) mod entry {
     pub(crate) const LINK: &str = "link";
     /// An empty directory: the clsact filter has been added and not been taken away by us.
     pub(crate) const FILTER: &str = "filter";
-    /// Appended to the name of what replaces an entry, until it does.
-    pub(crate) const NEXT: &str = ".new";
+    /// Appended to the name of what replaces an entry, until it does. (A bpffs takes no dots in names.)
+    pub(crate) const NEXT: &str = "-next";
 }
 
 /// What an attachment belongs to.
@@ -65,7 +68,7 @@ pub(crate) struct Tree {
 
 impl Tree {
     pub(crate) fn of(root: &Root) -> Self {
-        let top = root.bpffs.join("shaper");
+        let top = root.bpffs.join(TOP);
         let version = top.join(format!("v{}", abi::VERSION));
         Self { top, version }
     }

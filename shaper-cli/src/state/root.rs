@@ -14,7 +14,10 @@ use nix::{
     sys::statfs::{BPF_FS_MAGIC, statfs},
 };
 
-use crate::error::{Error, Result};
+use crate::{
+    error::{Error, Result},
+    state::directory::TOP,
+};
 
 /// Where systems mount a bpffs.
 const SYSTEM: &str = "/sys/fs/bpf";
@@ -105,7 +108,7 @@ fn is_bpffs(path: &Path) -> bool {
 }
 
 fn in_use(bpffs: &Path) -> bool {
-    fs::read_dir(bpffs).is_ok_and(|mut entries| entries.next().is_some())
+    bpffs.join(TOP).exists()
 }
 
 fn make_directory(path: &Path) -> Result<()> {
