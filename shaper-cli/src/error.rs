@@ -84,7 +84,10 @@ pub enum Error {
         /// What to do.
         hint: String,
     },
-    /// A file, or the output, could not be read or written.
+    /// The output could not be written.
+    #[error("the output cannot be written: {0}")]
+    Output(#[source] io::Error),
+    /// A file or a socket could not be read or written.
     #[error("{what}: {source}")]
     Io {
         /// What was tried.
@@ -147,9 +150,10 @@ impl Error {
     #[must_use]
     pub fn hint(&self) -> Cow<'_, str> {
         match self {
-            Self::Usage { hint, .. } | Self::Kernel { hint, .. } | Self::Busy { hint, .. } | Self::State { hint, .. } => {
-                hint.into()
-            }
+            Self::Usage { hint, .. }
+            | Self::Kernel { hint, .. }
+            | Self::Busy { hint, .. }
+            | Self::State { hint, .. } => hint.into(),
             Self::NoSuchDevice { suggestion: Some(near), .. } => format!("did you mean `{near}`?").into(),
             Self::NoSuchDevice { suggestion: None, .. } => {
                 "`ip link` lists the devices; another network namespace is selected with `-n NAME`".into()
@@ -164,6 +168,7 @@ impl Error {
             Self::Privilege { .. } => {
                 "run it as root, or with the capabilities CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON".into()
             }
+            Self::Output(_) => "what was asked for has been done; see where the output goes".into(),
             Self::Io { .. } => "see that the path exists, may be written and has room".into(),
         }
     }
@@ -173,7 +178,7 @@ impl Error {
     pub const fn exit_code(&self) -> u8 {
         match self {
             Self::Usage { .. } | Self::NoSuchDevice { .. } | Self::NoSuchNamespace { .. } => 1,
-            Self::Kernel { .. } | Self::Busy { .. } | Self::State { .. } | Self::Io { .. } => 2,
+            Self::Kernel { .. } | Self::Busy { .. } | Self::State { .. } | Self::Io { .. } | Self::Output(_) => 2,
             Self::NotAttached { .. } | Self::Gone { .. } => 3,
             Self::Privilege { .. } => 4,
         }

@@ -23,6 +23,17 @@ pub struct Attach {
     /// Device, like eth0
     #[arg(value_name = "DEV")]
     pub dev: String,
+    /// What each key may send, like 100mbit, 1.5gbit or 12MB/s
+    #[arg(long, value_parser = value::rate, allow_hyphen_values = true)]
+    pub rate: Rate,
+    /// How much may pass at once: a size like 64kb or 2gbit, or a time at the rate like 250ms
+    ///
+    /// Without it: 250 ms at the rate, 256 KiB at least; it then follows the rate when that changes.
+    #[arg(long, value_parser = value::burst, allow_hyphen_values = true)]
+    pub burst: Option<Burst>,
+    /// What gets a bucket of its own: flow, src, dst, pair, src/N, dst/N, src/N,M (IPv4, IPv6) or dev
+    #[arg(long, default_value_t = Per::FLOW, value_name = "KEY")]
+    pub per: Per,
     /// Which packets
     #[arg(long, value_enum, default_value_t = DirectionChoice::Ingress, hide_possible_values = true,
           value_name = "ingress|egress|both")]
@@ -30,17 +41,6 @@ pub struct Attach {
     /// Where the program runs: auto is TCX where the kernel has it (Linux 6.6), else clsact
     #[arg(long, value_enum, default_value_t, hide_possible_values = true, value_name = "auto|tcx|clsact")]
     pub hook: HookChoice,
-    /// What each key may send, like 100mbit, 1.5gbit or 12MB/s
-    #[arg(long, value_parser = value::rate)]
-    pub rate: Rate,
-    /// How much may pass at once: a size like 64kb or 2gbit, or a time at the rate like 250ms
-    ///
-    /// Without it: 250 ms at the rate, 256 KiB at least; it then follows the rate when that changes.
-    #[arg(long, value_parser = value::burst)]
-    pub burst: Option<Burst>,
-    /// What gets a bucket of its own: flow, src, dst, pair, src/N, dst/N, src/N,M (IPv4, IPv6) or dev
-    #[arg(long, default_value_t = Per::FLOW, value_name = "KEY")]
-    pub per: Per,
     /// Keys that are tracked at once
     #[arg(long, default_value_t = Config::MAX_FLOWS, value_parser = value::number(1_u32, Config::MOST_FLOWS), value_name = "N")]
     pub max_flows: u32,

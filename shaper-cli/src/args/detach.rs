@@ -1,12 +1,12 @@
 //! `shaper detach`.
 
-use clap::Args;
+use clap::{ArgGroup, Args};
 
 use super::DirectionChoice;
 
 /// `shaper detach`: which attachments end.
 #[derive(Clone, Debug, PartialEq, Eq, Args)]
-#[group(id = "which", required = true, multiple = false, args = ["dev", "all"])]
+#[command(group(ArgGroup::new("which").args(["dev", "all"]).required(true)))]
 pub struct Detach {
     /// Device, like eth0
     #[arg(value_name = "DEV")]

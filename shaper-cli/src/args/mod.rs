@@ -46,6 +46,7 @@ pub struct Cli {
 
 /// Options of all commands.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
+#[command(next_help_heading = "Options of all commands")]
 pub struct Global {
     /// Print JSON (status, stats, flows)
     #[arg(short, long, global = true)]

@@ -35,65 +35,176 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Cli, Stop> {
 }
 
 fn translate(error: &clap::Error) -> Error {
-    let word = |kind| text(error.get(kind)?).filter(|text| !text.is_empty());
-    let argument = word(ContextKind::InvalidArg).unwrap_or_default();
-    // `--rate <RATE>` stands for the option; the option alone names it.
-    let option = argument.split(' ').next().unwrap_or_default().to_owned();
+    let words = |kind| error.get(kind).map(words).unwrap_or_default();
+    let word = |kind| words(kind).into_iter().next().filter(|word| !word.is_empty());
+    let arguments: Vec<String> = words(ContextKind::InvalidArg).iter().map(|argument| name(argument)).collect();
+    let argument = arguments.join(", ");
     let usage = || match word(ContextKind::Usage) {
-        Some(usage) => usage.split_whitespace().collect::<Vec<_>>().join(" "),
-        None => "`shaper help` and `shaper COMMAND --help` list what can be asked for".to_owned(),
+        Some(usage) => usage.split_whitespace().collect::<Vec<_>>().join(" ").replacen("Usage", "usage", 1),
+        None => "`shaper COMMAND --help` lists the options of a command".to_owned(),
+    };
+    let meant = |kind| match words(kind) {
+        near if near.is_empty() => usage(),
+        near => format!("did you mean `{}`?", near.join("` or `")),
     };
     match error.kind() {
         ErrorKind::ValueValidation => match error.source().and_then(|source| source.downcast_ref::<Invalid>()) {
-            Some(invalid) => invalid.given_for(&option),
-            None => Error::usage(option, error.source().map_or_else(String::new, ToString::to_string), usage()),
+            Some(invalid) => invalid.given_for(&argument),
+            None => Error::usage(argument, error.source().map_or_else(String::new, ToString::to_string), usage()),
         },
-        ErrorKind::InvalidValue => {
-            let values = word(ContextKind::ValidValue).unwrap_or_default();
-            match word(ContextKind::InvalidValue) {
-                Some(value) => {
-                    Error::usage(option, format!("`{value}` is not one of its values"), format!("values: {values}"))
-                }
-                None => Error::usage(option, "its value is missing", usage()),
+        ErrorKind::InvalidValue => match word(ContextKind::InvalidValue) {
+            Some(value) => {
+                let values = format!("values: {}", words(ContextKind::ValidValue).join(", "));
+                Error::usage(argument, format!("`{value}` is not one of its values"), values)
             }
-        }
+            None => Error::usage(argument, "its value is missing", usage()),
+        },
+        ErrorKind::TooManyValues => Error::usage(argument, "takes no value", usage()),
         ErrorKind::UnknownArgument => {
-            let hint = match word(ContextKind::SuggestedArg) {
-                Some(near) => format!("did you mean `{near}`?"),
-                None => usage(),
-            };
-            Error::usage(argument, "this command has no such argument", hint)
+            Error::usage(argument, "this command has no such argument", meant(ContextKind::SuggestedArg))
         }
-        ErrorKind::InvalidSubcommand => {
-            let hint = match word(ContextKind::SuggestedSubcommand) {
-                Some(near) => format!("did you mean `{near}`?"),
-                None => usage(),
-            };
-            Error::usage(word(ContextKind::InvalidSubcommand).unwrap_or_default(), "no such command", hint)
-        }
+        ErrorKind::InvalidSubcommand => Error::usage(
+            word(ContextKind::InvalidSubcommand).unwrap_or_default(),
+            "no such command",
+            meant(ContextKind::SuggestedSubcommand),
+        ),
         ErrorKind::MissingRequiredArgument => Error::usage(argument, "missing", usage()),
         ErrorKind::ArgumentConflict => {
-            let prior = word(ContextKind::PriorArg).unwrap_or_default();
-            let cause =
-                if prior == argument { "given more than once".to_owned() } else { format!("cannot go with `{prior}`") };
-            Error::usage(argument, cause, usage())
+            let prior = word(ContextKind::PriorArg).map(|prior| name(&prior)).unwrap_or_default();
+            if prior == argument {
+                Error::usage(argument, "given more than once", "give it once")
+            } else {
+                Error::usage(argument, format!("cannot go with `{prior}`"), "leave out one of the two")
+            }
         }
         _ => {
             let rendered = error.render().to_string();
             let first = rendered.lines().next().unwrap_or_default();
-            Error::usage(option, first.trim_start_matches("error: "), usage())
+            Error::usage("shaper", first.trim_start_matches("error: "), usage())
         }
     }
 }
 
-fn text(value: &ContextValue) -> Option<String> {
-    Some(match value {
-        ContextValue::String(word) => word.clone(),
-        ContextValue::Strings(words) => words.join(", "),
-        ContextValue::StyledStr(text) => text.to_string(),
-        ContextValue::StyledStrs(texts) => texts.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
-        ContextValue::Bool(bool) => bool.to_string(),
-        ContextValue::Number(number) => number.to_string(),
-        _ => return None,
-    })
+/// How an argument is named: `--rate` for `--rate <RATE>`, `DEV` for `<DEV>` and `[DEV]`, `DEV|--all` for a group.
+fn name(shown: &str) -> String {
+    let bare = match shown.strip_prefix(['<', '[']) {
+        Some(rest) => rest.trim_end_matches(['>', ']', '.']),
+        None => shown,
+    };
+    let mut depth = 0_usize;
+    bare.chars()
+        .filter(|c| {
+            match c {
+                '<' => depth += 1,
+                '>' => depth = depth.saturating_sub(1),
+                ' ' => {}
+                _ => return depth == 0,
+            }
+            false
+        })
+        .collect()
+}
+
+fn words(value: &ContextValue) -> Vec<String> {
+    match value {
+        ContextValue::String(word) => vec![word.clone()],
+        ContextValue::Strings(words) => words.clone(),
+        ContextValue::StyledStr(text) => vec![text.to_string()],
+        ContextValue::StyledStrs(texts) => texts.iter().map(ToString::to_string).collect(),
+        _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn failure(line: &str) -> [String; 2] {
+        let words = line.split(' ').filter(|word| !word.is_empty()).map(OsString::from);
+        match parse([OsString::from("shaper")].into_iter().chain(words)) {
+            Err(Stop::Fail(error)) => {
+                assert_eq!(error.exit_code(), 1);
+                [error.to_string(), error.hint().into_owned()]
+            }
+            other => panic!("`{line}`: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn errors_name_the_word_and_say_what_to_do() {
+        for (line, cause, hint) in [
+            (
+                "attach eth0 --rate 10mbps",
+                "`--rate`: `mbps` in `10mbps`: tc reads this as bytes/s, most others as bits/s",
+                "write `10mbit` or `10MB/s`",
+            ),
+            (
+                "attach eth0 --rate -5mbit",
+                "`--rate`: `-5mbit` is not a rate: it does not start with a plain number",
+                "write digits and a unit, like 100mbit, 1.5gbit or 12MB/s: no sign, exponent, space or comma",
+            ),
+            ("set eth0 --burst 0", "`--burst`: `0` is not a burst: it is zero", "the smallest burst is 1b"),
+            ("attach eth0", "`--rate`: missing", "usage: shaper attach --rate <RATE> <DEV>"),
+            ("attach", "`--rate, DEV`: missing", "usage: shaper attach --rate <RATE> <DEV>"),
+            (
+                "attach eth0 --rate",
+                "`--rate`: its value is missing",
+                "`shaper COMMAND --help` lists the options of a command",
+            ),
+            ("attach eth0 --rat 1gbit", "`--rat`: this command has no such argument", "did you mean `--rate`?"),
+            ("attach eth0 --rate 8 --rate 9", "`--rate`: given more than once", "give it once"),
+            (
+                "attach eth0 eth1 --rate 1gbit",
+                "`eth1`: this command has no such argument",
+                "usage: shaper attach [OPTIONS] --rate <RATE> <DEV>",
+            ),
+            (
+                "attach eth0 --rate 1gbit --hook xdp",
+                "`--hook`: `xdp` is not one of its values",
+                "values: auto, tcx, clsact",
+            ),
+            (
+                "attach eth0 --rate 1gbit --overflow all",
+                "`--overflow`: `all` is not one of its values",
+                "values: shared, open, closed",
+            ),
+            (
+                "attach eth0 --rate 1gbit --max-flows +5",
+                "`--max-flows`: `+5` is not a whole number in range",
+                "write 1 to 16777216",
+            ),
+            (
+                "attach eth0 --rate 1gbit --max-flows 16777217",
+                "`--max-flows`: `16777217` is not a whole number in range",
+                "write 1 to 16777216",
+            ),
+            (
+                "attach eth0 --rate 1gbit --overhead -65",
+                "`--overhead`: `-65` is not a whole number in range",
+                "write -64 to 256",
+            ),
+            (
+                "attach eth0 --rate 1gbit --per src/0",
+                "`--per`: `src/0`: a prefix of 0 bits is the same for everybody",
+                "lengths start at 1; one bucket for all is `--per dev`",
+            ),
+            ("set eth0", "`--rate|--burst`: missing", "usage: shaper set <--rate <RATE>|--burst <BURST>> <DEV>"),
+            ("detach", "`DEV|--all`: missing", "usage: shaper detach <DEV|--all>"),
+            ("detach eth0 --all", "`DEV`: cannot go with `--all`", "leave out one of the two"),
+            ("stat", "`stat`: no such command", "did you mean `set` or `status` or `stats`?"),
+            (
+                "status --dry-run",
+                "`--dry-run`: this command has no such argument",
+                "usage: shaper status [OPTIONS] [DEV]",
+            ),
+        ] {
+            assert_eq!(failure(line), [cause, hint], "{line}");
+        }
+    }
+
+    #[test]
+    fn every_command_is_consistent() {
+        use clap::CommandFactory as _;
+        Cli::command().debug_assert();
+    }
 }

@@ -11,6 +11,8 @@ use super::limits::burst;
 /// A configuration for one direction of a device.
 #[derive(Clone, Debug)]
 pub struct Change {
+    /// The device.
+    pub device: Device,
     /// Direction.
     pub direction: Direction,
     /// What is to be in force.
@@ -72,6 +74,7 @@ pub fn attach(args: &Attach, device: &Device, found: &[Found]) -> Result<Vec<Cha
         order: args.order,
     };
     let change = |direction: &Direction| Change {
+        device: device.clone(),
         direction: *direction,
         config: config.clone(),
         before: before(*direction).cloned(),
@@ -79,18 +82,18 @@ pub fn attach(args: &Attach, device: &Device, found: &[Found]) -> Result<Vec<Cha
     Ok(directions.iter().map(change).collect())
 }
 
-/// What `set` makes of `found`: what is not named stays, and a burst that was never given follows the rate.
+/// What `set` makes of `found`, on `device`: what is not named stays, and a burst that was never given follows the rate.
 ///
 /// # Errors
 ///
 /// If a burst given as a time is too large at the rate.
-pub fn set(args: &Set, found: &Found) -> Result<Change> {
+pub fn set(args: &Set, device: &Device, found: &Found) -> Result<Change> {
     let now = &found.config;
     let rate = args.rate.unwrap_or(now.rate);
     let burst_given = now.burst_given || args.burst.is_some();
     let burst = if args.burst.is_none() && burst_given { now.burst } else { burst(args.burst, rate)? };
     let config = Config { rate, burst, burst_given, ..now.clone() };
-    Ok(Change { direction: found.direction, config, before: Some(found.clone()) })
+    Ok(Change { device: device.clone(), direction: found.direction, config, before: Some(found.clone()) })
 }
 
 #[cfg(test)]
@@ -111,7 +114,7 @@ mod tests {
 
     fn set_line(line: &str, found: &Found) -> Config {
         match command(line) {
-            Command::Set(args) => set(&args, found).unwrap().config,
+            Command::Set(args) => set(&args, &example::device(), found).unwrap().config,
             other => panic!("{other:?}"),
         }
     }
@@ -119,7 +122,7 @@ mod tests {
     #[test]
     fn options_that_are_not_named_are_the_defaults() {
         let changes = attach(&attach_line("attach eth0 --rate 1gbit"), &example::device(), &[]).unwrap();
-        let [Change { direction: Direction::Ingress, config, before: None }] = changes.as_slice() else {
+        let [Change { direction: Direction::Ingress, config, before: None, .. }] = changes.as_slice() else {
             panic!("{changes:?}")
         };
         assert_eq!(*config, Config { burst_given: false, ..example::config() });

@@ -28,19 +28,19 @@ pub fn changed(change: &Change, outcome: Outcome, found: &Found, verbose: bool, 
     }
 }
 
-/// What `attach` or `set` would do on `dev`.
+/// What `attach` or `set` would do.
 ///
 /// # Errors
 ///
 /// If `out` fails.
-pub fn would_change(dev: &str, change: &Change, verbose: bool, out: &mut dyn Write) -> io::Result<()> {
-    let Change { direction, config, before } = change;
+pub fn would_change(change: &Change, verbose: bool, out: &mut dyn Write) -> io::Result<()> {
+    let Change { device, direction, config, before } = change;
     let would = match change.outcome() {
         Outcome::Created => "would create",
         Outcome::Updated => "would update",
         Outcome::Unchanged => "unchanged",
     };
-    writeln!(out, "{would} {dev} {direction}: {} (hook {})", summary::limits(config), word(&config.hook))?;
+    writeln!(out, "{would} {} {direction}: {} (hook {})", device.name, summary::limits(config), word(&config.hook))?;
     indented(&summary::settings(config, verbose), out)?;
     match before {
         Some(before) if before.config != *config => {
@@ -111,7 +111,7 @@ mod tests {
     }
 
     fn change(before: Option<Found>) -> Change {
-        Change { direction: Direction::Ingress, config: example::config(), before }
+        Change { device: example::device(), direction: Direction::Ingress, config: example::config(), before }
     }
 
     #[test]
@@ -147,11 +147,11 @@ mod tests {
     #[test]
     fn what_would_be_done_is_said_with_what_is_there_now() {
         assert_eq!(
-            text(|out| would_change("eth0", &change(None), false, out)),
+            text(|out| would_change(&change(None), false, out)),
             "would create eth0 ingress: 1 Gbit/s per flow, burst 31250000 B = 250 ms (hook auto)\n"
         );
         assert_eq!(
-            text(|out| would_change("eth0", &change(Some(before())), false, out)),
+            text(|out| would_change(&change(Some(before())), false, out)),
             "would update eth0 ingress: 1 Gbit/s per flow, burst 31250000 B = 250 ms (hook auto)\n    \
              now: 500 Mbit/s per flow, burst 256 MiB = 4.29 s (tcx)\n    \
              runs first\n"

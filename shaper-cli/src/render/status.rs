@@ -125,13 +125,8 @@ eth0  egress   clsact  1 Gbit/s  flow  ~29.8 MiB  65536
             max_flows: 1 << 24,
             ..example::config()
         };
-        let found = Found {
-            dev: "a23456789012345".to_owned(),
-            hook: Hook::Clsact,
-            config,
-            flows: 1 << 24,
-            ..example::found()
-        };
+        let found =
+            Found { dev: "a23456789012345".to_owned(), hook: Hook::Clsact, config, flows: 1 << 24, ..example::found() };
         for line in text(&[found], false).lines() {
             assert!(line.len() <= 80, "{line}");
         }

@@ -1,0 +1,20 @@
+//! `shaper attach`.
+
+use super::{
+    make::{make, pretend},
+    session::Session,
+};
+use crate::{args::Attach, error::Result, kernel::Host, net, plan};
+
+pub(super) fn run(args: &Attach, session: &mut Session<'_>) -> Result<()> {
+    let device = net::device(&session.namespace, &args.dev)?;
+    // What is wrong whatever is attached is said before anything is touched.
+    plan::attach(args, &device, &[])?;
+    if args.dry_run {
+        let found = Host::read(&session.namespace)?.map_or(Ok(Vec::new()), |host| host.list())?;
+        return pretend(&plan::attach(args, &device, &found)?, session);
+    }
+    let mut host = Host::change(&session.namespace)?;
+    let changes = plan::attach(args, &device, &host.list()?)?;
+    make(&changes, &mut host, session)
+}

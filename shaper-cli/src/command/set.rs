@@ -1,0 +1,32 @@
+//! `shaper set`.
+
+use super::{
+    make::{make, pretend},
+    session::Session,
+};
+use crate::{
+    args::Set,
+    error::{Error, Result},
+    kernel::Host,
+    net,
+    plan::{self, Change, Which},
+};
+
+pub(super) fn run(args: &Set, session: &mut Session<'_>) -> Result<()> {
+    if args.dry_run {
+        let host = Host::read(&session.namespace)?;
+        return pretend(&changes(args, host.as_ref(), session)?, session);
+    }
+    let mut host = session.existing()?;
+    let changes = changes(args, host.as_ref(), session)?;
+    match &mut host {
+        Some(host) => make(&changes, host, session),
+        None => Err(Error::NotAttached { dev: args.dev.clone(), direction: None }),
+    }
+}
+
+fn changes(args: &Set, host: Option<&Host>, session: &Session<'_>) -> Result<Vec<Change>> {
+    let found = session.select(host, Which::Active, Some(&args.dev), args.direction)?;
+    let device = net::device(&session.namespace, &args.dev)?;
+    found.iter().map(|found| plan::set(args, &device, found)).collect()
+}

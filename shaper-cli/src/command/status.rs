@@ -1,0 +1,11 @@
+//! `shaper status`.
+
+use super::session::Session;
+use crate::{args::Status, error::Result, kernel::Host, plan::Which, render};
+
+pub(super) fn run(args: &Status, session: &mut Session<'_>) -> Result<()> {
+    let host = Host::read(&session.namespace)?;
+    let found = session.select(host.as_ref(), Which::All, args.dev.as_deref(), None)?;
+    let (json, verbose) = (session.json, session.verbose);
+    session.print(|out| if json { render::json::status(&found, out) } else { render::status(&found, verbose, out) })
+}
