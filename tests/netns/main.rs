@@ -2,6 +2,25 @@
 //!
 //! Needs root and iproute2. Every test has a sandbox of its own (`tests::topology`), measures with sockets and device
 //! counters, never with the tool under test alone, and fails where it cannot run.
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod accounting;
+mod burst;
+mod change;
+mod crash;
+mod detach;
+mod devices;
+mod errors;
+mod exempt;
 mod harness;
+mod hooks;
+mod keys;
+mod loopback;
+mod mounts;
+mod offload;
+mod overflow;
+mod privilege;
+mod rate;
+mod tcp;
+
+/// The hooks that a limit can be put on.
+const HOOKS: [&str; 2] = ["tcx", "clsact"];

@@ -8,8 +8,10 @@ pub use json::{Attachment, Flow, Reasons, RuleStats};
 
 use std::{
     env, fmt,
-    path::PathBuf,
-    process::{Command, Output, Stdio},
+    fs::{self, Permissions},
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+    process::{Child, Command, Output, Stdio},
     sync::OnceLock,
 };
 
@@ -17,10 +19,14 @@ use serde::de::DeserializeOwned;
 
 use crate::topology::Host;
 
-/// The tool, as told with `-n` to work in one network namespace.
+/// The tool, as it is started to work on one host's network.
 #[derive(Clone, Debug)]
-pub struct Tool {
-    netns: Option<String>,
+pub struct Tool<'a> {
+    host: &'a Host,
+    /// True if it is started in the host's network namespace, false if it is told to go there with `-n`.
+    inside: bool,
+    wrapper: Vec<&'a str>,
+    binary: &'a Path,
 }
 
 /// A finished run.
@@ -37,11 +43,7 @@ pub struct Ran {
 }
 
 /// Path of the binary: `SHAPER_BIN`, or the one beside the directory of the test's own binary.
-///
-/// # Panics
-///
-/// If there is none.
-pub fn binary() -> &'static PathBuf {
+fn binary() -> &'static Path {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
     BINARY.get_or_init(|| {
         let path = env::var_os("SHAPER_BIN").map_or_else(
@@ -51,33 +53,45 @@ pub fn binary() -> &'static PathBuf {
             },
             PathBuf::from,
         );
-        assert!(path.is_file(), "no tool to test at {} (SHAPER_BIN): run `cargo xtask test`", path.display());
-        path
+        match path.canonicalize() {
+            Ok(path) => path,
+            Err(error) => panic!("no tool to test at {}: {error}; run `cargo xtask test`", path.display()),
+        }
     })
 }
 
-impl Tool {
-    /// Works in the namespace of `host`, by name.
+impl<'a> Tool<'a> {
+    /// Started outside, with `-n`.
     #[must_use]
-    pub fn on(host: &Host) -> Self {
-        Self { netns: Some(host.ns.name().to_owned()) }
+    pub fn on(host: &'a Host) -> Self {
+        Self { host, inside: false, wrapper: Vec::new(), binary: binary() }
     }
 
-    /// Works where it is started.
+    /// Started inside the network namespace, without `-n`.
     #[must_use]
-    pub const fn here() -> Self {
-        Self { netns: None }
+    pub fn inside(host: &'a Host) -> Self {
+        Self { inside: true, ..Self::on(host) }
     }
 
-    /// The command with its first arguments, ready for more.
+    /// A copy that every user may run, wherever the tests were built.
+    ///
+    /// # Panics
+    ///
+    /// If it cannot be made.
     #[must_use]
-    pub fn command(&self) -> Command {
-        let mut command = Command::new(binary());
-        if let Some(netns) = &self.netns {
-            command.args(["-n", netns]);
-        }
-        command.stdin(Stdio::null());
-        command
+    pub fn for_everybody(self) -> Self {
+        let copy = Path::new("/run/shaper-for-everybody");
+        self.host.ns.sandbox().run(|| {
+            fs::copy(self.binary, copy).expect("copy the tool");
+            fs::set_permissions(copy, Permissions::from_mode(0o755)).expect("chmod the tool");
+        });
+        Self { binary: copy, ..self }
+    }
+
+    /// Started by another program, such as `setpriv`, that takes a command line as its last arguments.
+    #[must_use]
+    pub fn through(self, wrapper: &[&'a str]) -> Self {
+        Self { wrapper: wrapper.to_vec(), ..self }
     }
 
     /// Runs it.
@@ -86,7 +100,59 @@ impl Tool {
     ///
     /// If it cannot be started.
     pub fn run(&self, args: &[&str]) -> Ran {
-        Ran::of(self.command().args(args))
+        let mut command = self.command(args);
+        let line = line_of(&command);
+        match self.there(|| command.output()) {
+            Ok(output) => Ran::new(line, &output),
+            Err(error) => panic!("cannot start `{line}`: {error}"),
+        }
+    }
+
+    /// Starts it and does not wait. Nobody reads what it writes.
+    ///
+    /// # Panics
+    ///
+    /// If it cannot be started.
+    #[must_use]
+    pub fn start(&self, args: &[&str]) -> Child {
+        let mut command = self.command(args);
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        self.there(|| command.spawn()).expect("start the tool")
+    }
+
+    /// Runs a shell script in which `"$@"` is the tool.
+    ///
+    /// # Panics
+    ///
+    /// If the shell cannot be started.
+    pub fn in_shell(&self, script: &str) -> Ran {
+        let tool = self.command(&[]);
+        let mut shell = Command::new("sh");
+        shell.args(["-c", script, "sh"]).arg(tool.get_program()).args(tool.get_args());
+        let output = self.there(|| shell.output()).expect("start a shell");
+        Ran::new(script.to_owned(), &output)
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        let mut words = self.wrapper.iter();
+        let mut command = words.next().map_or_else(|| Command::new(self.binary), Command::new);
+        if !self.wrapper.is_empty() {
+            command.args(words).arg(self.binary);
+        }
+        if !self.inside {
+            command.args(["-n", self.host.ns.name()]);
+        }
+        command.args(args).stdin(Stdio::null());
+        command
+    }
+
+    fn there<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
+        self.host.ns.sandbox().run(|| {
+            if self.inside {
+                self.host.ns.enter();
+            }
+            work()
+        })
     }
 
     /// Runs a command that must succeed.
@@ -113,15 +179,19 @@ impl Tool {
         ran
     }
 
-    /// Puts a limit on the device of `host`; dropping the guard takes it off again.
+    /// Puts a limit on the host's device; dropping the guard takes it off again.
     ///
     /// # Panics
     ///
     /// If it fails; the message shows the whole state.
-    pub fn attach<'a>(&self, host: &'a Host, options: &str) -> Attached<'a> {
-        let args: Vec<&str> = ["attach", &host.dev].into_iter().chain(options.split_whitespace()).collect();
-        let ran = self.ok(&args);
-        Attached::new(self.clone(), host, ran)
+    #[must_use]
+    pub fn attach(&self, options: &str) -> Attached<'a> {
+        let ran = self.ok(&self.attach_line(options));
+        Attached::new(self.clone(), ran)
+    }
+
+    fn attach_line<'b>(&'b self, options: &'b str) -> Vec<&'b str> {
+        ["attach", &self.host.dev].into_iter().chain(options.split_whitespace()).collect()
     }
 
     /// What `status` shows, of one device or of all.
@@ -170,19 +240,6 @@ impl Tool {
 }
 
 impl Ran {
-    /// Runs a prepared command to its end.
-    ///
-    /// # Panics
-    ///
-    /// If it cannot be started.
-    pub fn of(command: &mut Command) -> Self {
-        let line = line_of(command);
-        match command.output() {
-            Ok(output) => Self::new(line, &output),
-            Err(error) => panic!("cannot start {line}: {error}"),
-        }
-    }
-
     fn new(line: String, output: &Output) -> Self {
         Self {
             line,

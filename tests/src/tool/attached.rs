@@ -3,20 +3,19 @@
 use std::thread;
 
 use super::{Flow, Ran, RuleStats, Tool};
-use crate::{topology::Host, traffic::Direction};
+use crate::traffic::Direction;
 
 /// A limit on the device of a host. Dropping it detaches; if the test has failed, it shows the state first.
 #[derive(Debug)]
 pub struct Attached<'a> {
-    tool: Tool,
-    host: &'a Host,
+    tool: Tool<'a>,
     /// The run that attached.
     pub ran: Ran,
 }
 
 impl<'a> Attached<'a> {
-    pub(super) const fn new(tool: Tool, host: &'a Host, ran: Ran) -> Self {
-        Self { tool, host, ran }
+    pub(super) const fn new(tool: Tool<'a>, ran: Ran) -> Self {
+        Self { tool, ran }
     }
 
     /// Counters of the default rule in one direction.
@@ -26,7 +25,7 @@ impl<'a> Attached<'a> {
     /// If there is not exactly one such row, or its sums contradict each other.
     #[must_use]
     pub fn stats(&self, direction: Direction) -> RuleStats {
-        let rows = self.tool.stats(Some(&self.host.dev));
+        let rows = self.tool.stats(Some(&self.tool.host.dev));
         let mut rows = rows.into_iter().filter(|row| row.direction == direction && row.rule == "default");
         let (row, more) = (rows.next(), rows.next());
         let row = row.unwrap_or_else(|| panic!("no {} row of the default rule", direction.word()));
@@ -45,7 +44,7 @@ impl<'a> Attached<'a> {
     /// If the tool fails.
     #[must_use]
     pub fn flows(&self, direction: Direction) -> Vec<Flow> {
-        let flows = self.tool.flows(Some(&self.host.dev));
+        let flows = self.tool.flows(Some(&self.tool.host.dev));
         flows.into_iter().filter(|flow| flow.direction == direction).collect()
     }
 
@@ -67,8 +66,17 @@ impl<'a> Attached<'a> {
     ///
     /// If it fails.
     pub fn set(&self, limits: &str) -> Ran {
-        let args: Vec<&str> = ["set", &self.host.dev].into_iter().chain(limits.split_whitespace()).collect();
-        self.tool.ok(&args)
+        let line = ["set", &self.tool.host.dev].into_iter().chain(limits.split_whitespace());
+        self.tool.ok(&line.collect::<Vec<_>>())
+    }
+
+    /// Attaches once more, with these options.
+    ///
+    /// # Panics
+    ///
+    /// If it fails.
+    pub fn again(&self, options: &str) -> Ran {
+        self.tool.ok(&self.tool.attach_line(options))
     }
 
     /// Takes it off, as the guard does, but failing if that fails.
@@ -77,7 +85,7 @@ impl<'a> Attached<'a> {
     ///
     /// If it fails.
     pub fn detach(self) -> Ran {
-        self.tool.ok(&["detach", &self.host.dev])
+        self.tool.ok(&["detach", &self.tool.host.dev])
     }
 }
 
@@ -87,6 +95,6 @@ impl Drop for Attached<'_> {
             eprintln!("{}", self.tool.state());
         }
         // Whatever it says: the test may have detached itself, or the device may be gone. The sandbox takes the rest.
-        self.tool.run(&["detach", &self.host.dev]);
+        self.tool.run(&["detach", &self.tool.host.dev]);
     }
 }

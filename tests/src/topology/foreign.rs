@@ -1,4 +1,4 @@
-//! Somebody else's program on a hook: it drops every packet that reaches it.
+//! Somebody else's program on a hook: it drops every IPv4 packet that reaches it.
 //!
 //! What it does shows both whether packets get to it and whether it is still there.
 
@@ -16,8 +16,15 @@ pub struct Foreign {
     _link: Option<OwnedFd>,
 }
 
-/// `r0 = TC_ACT_SHOT; exit`.
-const DROP: [u64; 2] = [0x0000_0002_0000_00b7, 0x95];
+/// Drops IPv4 and passes the rest, in a little-endian machine's words.
+const DROP_IPV4: [u64; 6] = [
+    0x0000_0000_0010_1061, // r0 = skb->protocol
+    0x0000_0008_0002_0055, // if r0 != htons(ETH_P_IP) goto 2 on
+    0x0000_0002_0000_00b7, // r0 = TC_ACT_SHOT
+    0x0000_0000_0000_0095, // exit
+    0xffff_ffff_0000_00b7, // r0 = TC_ACT_UNSPEC
+    0x0000_0000_0000_0095, // exit
+];
 
 impl Foreign {
     /// Attaches one to the TCX ingress hook of a host's device, behind what is there.
@@ -43,15 +50,16 @@ impl Foreign {
     pub fn on_clsact_ingress(host: &Host, preference: u16) -> Self {
         let program = load();
         let pin = format!("{BPFFS}/foreign-{preference}");
-        syscall::pin(program.as_fd(), &pin).expect("pin the foreign program");
+        let sandbox = host.ns.sandbox();
+        sandbox.run(|| syscall::pin(program.as_fd(), &pin)).expect("pin the foreign program");
         let pref = preference.to_string();
         let filter = ["filter", "add", "dev", &host.dev, "ingress", "protocol", "all", "pref", &pref];
         host.ns.tc(&[&filter[..], &["bpf", "direct-action", "object-pinned", &pin]].concat());
-        fs::remove_file(&pin).expect("the filter holds the program now");
+        sandbox.run(|| fs::remove_file(&pin)).expect("the filter holds the program now");
         Self { _program: program, _link: None }
     }
 }
 
 fn load() -> OwnedFd {
-    syscall::load_classifier(&DROP, c"foreign").expect("load the foreign program")
+    syscall::load_classifier(&DROP_IPV4, c"foreign").expect("load the foreign program")
 }

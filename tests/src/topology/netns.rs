@@ -1,41 +1,30 @@
-//! A network namespace as a guard value, visible to `ip -n` and `shaper -n` under its name.
+//! A network namespace as a guard value, visible to `ip -n` and `shaper -n` in its sandbox.
 
-use std::{
-    fs::{self, File},
-    panic, thread,
-};
+use std::fs::{self, File};
 
-use nix::{
-    mount::{MntFlags, MsFlags, mount, umount2},
-    sched::{CloneFlags, setns, unshare},
-};
+use nix::sched::{CloneFlags, setns};
 
-use super::run;
+use super::{Sandbox, thread::apart};
 
-/// A network namespace; dropping it removes its name, and the kernel then removes what is in it.
+/// A named network namespace; dropping it removes the name, and the kernel then removes what is in it.
 #[derive(Debug)]
 pub struct NetNs {
+    sandbox: Sandbox,
     name: String,
     file: File,
 }
 
 impl NetNs {
-    /// Makes a namespace with nothing in it but a running `lo`. The name is free again when the sandbox ends.
+    /// Makes a namespace with nothing in it but a running `lo`.
     ///
     /// # Panics
     ///
-    /// If the name is taken, or outside a sandbox.
+    /// If the name is taken.
     #[must_use]
-    pub fn create(name: &str) -> Self {
-        let path = path_of(name);
-        File::create_new(&path).expect("a fresh name for a network namespace");
-        // A thread of its own, so that the caller's network stays what it is.
-        in_thread(|| {
-            unshare(CloneFlags::CLONE_NEWNET).expect("a new network namespace");
-            mount(Some("/proc/thread-self/ns/net"), path.as_str(), None::<&str>, MsFlags::MS_BIND, None::<&str>)
-                .expect("a name for the network namespace");
-        });
-        let ns = Self { name: name.to_owned(), file: File::open(&path).expect("the namespace just made") };
+    pub fn create(sandbox: &Sandbox, name: &str) -> Self {
+        sandbox.command("ip", &["netns", "add", name]);
+        let file = sandbox.run(|| File::open(format!("/run/netns/{name}"))).expect("the namespace just made");
+        let ns = Self { sandbox: sandbox.clone(), name: name.to_owned(), file };
         ns.silence();
         ns.ip(&["link", "set", "lo", "up"]);
         ns
@@ -47,14 +36,29 @@ impl NetNs {
         &self.name
     }
 
-    /// Does `work` on a thread inside the namespace. Sockets opened and programs started there belong to it for good.
+    /// The sandbox it is in.
+    #[must_use]
+    pub const fn sandbox(&self) -> &Sandbox {
+        &self.sandbox
+    }
+
+    /// Moves the calling thread in.
+    ///
+    /// # Panics
+    ///
+    /// If the kernel refuses.
+    pub fn enter(&self) {
+        setns(&self.file, CloneFlags::CLONE_NEWNET).expect("enter the network namespace");
+    }
+
+    /// Does `work` on a thread inside the namespace. Sockets opened there belong to it for good.
     ///
     /// # Panics
     ///
     /// If `work` does.
     pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
-        in_thread(|| {
-            setns(&self.file, CloneFlags::CLONE_NEWNET).expect("setns");
+        apart(|| {
+            self.enter();
             work()
         })
     }
@@ -65,7 +69,7 @@ impl NetNs {
     ///
     /// If it fails.
     pub fn ip(&self, args: &[&str]) -> String {
-        run("ip", &[&["-n", &self.name], args].concat())
+        self.sandbox.command("ip", &[&["-n", &self.name], args].concat())
     }
 
     /// Runs `tc` there and returns its output.
@@ -74,7 +78,7 @@ impl NetNs {
     ///
     /// If it fails.
     pub fn tc(&self, args: &[&str]) -> String {
-        run("tc", &[&["-n", &self.name], args].concat())
+        self.sandbox.command("tc", &[&["-n", &self.name], args].concat())
     }
 
     /// Sets `/proc/sys/net/<key>` there.
@@ -103,22 +107,10 @@ impl NetNs {
 
 impl Drop for NetNs {
     fn drop(&mut self) {
-        let path = path_of(&self.name);
-        let gone =
-            umount2(path.as_str(), MntFlags::MNT_DETACH).map_err(Into::into).and_then(|()| fs::remove_file(&path));
-        if let Err(error) = gone {
-            eprintln!("{path} stays until the sandbox ends: {error}");
+        // If that fails the name stays until the sandbox ends, in a moment.
+        let removed = self.sandbox.try_command("ip", &["netns", "del", &self.name]);
+        if !removed.status.success() {
+            eprintln!("ip netns del {}: {}", self.name, String::from_utf8_lossy(&removed.stderr).trim());
         }
-    }
-}
-
-fn path_of(name: &str) -> String {
-    format!("/run/netns/{name}")
-}
-
-fn in_thread<T: Send>(work: impl FnOnce() -> T + Send) -> T {
-    match thread::scope(|scope| scope.spawn(work).join()) {
-        Ok(result) => result,
-        Err(cause) => panic::resume_unwind(cause),
     }
 }

@@ -1,86 +1,192 @@
-//! A private view of the file system for one test.
+//! A small machine for one test: a mount and a PID namespace with an empty /run, an empty bpffs, and a first process.
 //!
-//! The test's thread gets a mount namespace of its own with an empty /run, an empty /run/netns and an empty bpffs. The
-//! programs it starts see the same. When the thread ends the kernel takes all of it away, pins included.
+//! ```text
+//!  test process                      sandbox
+//!  +--------------------+            +-------------------------------------------+
+//!  | Sandbox::run(..) --|-- setns -->| PID 1: `cat`, until the test closes its    |
+//!  |                    |            | input; /run, /proc and /sys/fs/bpf of its  |
+//!  +--------------------+            | own; here run ip, tc and the tool          |
+//!                                    +-------------------------------------------+
+//! ```
+//!
+//! PID 1 is there because the tool asks for the mounts of process 1, which are those that stay. When the test process
+//! ends, however it ends, `cat` ends, and the kernel takes everything away: mounts, named network namespaces, pins.
 
 use std::{
-    fs,
+    fmt,
+    fs::{self, File},
+    io::{BufRead, BufReader},
     path::Path,
-    sync::{Mutex, MutexGuard, PoisonError},
+    process::{Child, Command, Output, Stdio},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use nix::{
     mount::{MntFlags, MsFlags, mount, umount2},
-    sched::{CloneFlags, unshare},
+    sched::{CloneFlags, setns, unshare},
+    sys::statfs::{BPF_FS_MAGIC, statfs},
 };
 
-/// Where the bpffs is mounted.
+use super::thread::apart;
+
+/// Where a bpffs belongs.
 pub const BPFFS: &str = "/sys/fs/bpf";
 
-/// Network tests measure time, so they run one after another even if the test runner starts them side by side.
-static ALONE: Mutex<()> = Mutex::new(());
+/// Runs on as PID 1 until its input is closed.
+const INIT: &str = "mount -t proc proc /proc && echo ready && exec cat";
 
-/// The guard of a test's private mounts; they last as long as the thread.
+/// A handle on the small machine, which lasts as long as one of them.
+#[derive(Clone)]
+pub struct Sandbox(Arc<Machine>);
+
+struct Machine {
+    init: Child,
+    mounts: File,
+    pids: File,
+}
+
+/// Network tests measure time, so they run one after another even if the test runner starts them side by side.
 #[derive(Debug)]
-pub struct Sandbox {
-    _alone: MutexGuard<'static, ()>,
+pub struct Alone {
+    _running: MutexGuard<'static, ()>,
+}
+
+impl Alone {
+    /// Waits for the test that runs now.
+    #[must_use]
+    pub fn wait() -> Self {
+        static RUNNING: Mutex<()> = Mutex::new(());
+        Self { _running: RUNNING.lock().unwrap_or_else(PoisonError::into_inner) }
+    }
 }
 
 impl Sandbox {
-    /// Moves the calling thread into a sandbox.
+    /// Starts one.
     ///
     /// # Panics
     ///
     /// If the caller is not root, or the kernel has no bpffs.
     #[must_use]
-    pub fn enter() -> Self {
-        let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-        unshare(CloneFlags::CLONE_NEWNS).expect("network tests must run as root (CAP_SYS_ADMIN)");
-        let none = None::<&str>;
-        mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none).expect("private mounts");
-        mount(Some("tmpfs"), "/run", Some("tmpfs"), MsFlags::empty(), Some("mode=755")).expect("tmpfs on /run");
-        fs::create_dir("/run/netns").expect("/run/netns");
-        mount(Some("bpf"), BPFFS, Some("bpf"), MsFlags::empty(), Some("mode=1777")).expect("bpffs on /sys/fs/bpf");
-        Self { _alone: alone }
+    pub fn start() -> Self {
+        let mut init = apart(|| {
+            let kinds = CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWPID;
+            unshare(kinds).expect("network tests must run as root (CAP_SYS_ADMIN)");
+            prepare_mounts();
+            let mut command = Command::new("sh");
+            command.args(["-c", INIT]).stdin(Stdio::piped()).stdout(Stdio::piped());
+            command.spawn().expect("start the first process of a sandbox")
+        });
+        let mut ready = String::new();
+        let stdout = init.stdout.take().expect("its output is a pipe");
+        BufReader::new(stdout).read_line(&mut ready).expect("hear from the first process of a sandbox");
+        assert_eq!(ready, "ready\n", "the first process of a sandbox did not start");
+        let namespace = |kind| File::open(format!("/proc/{}/ns/{kind}", init.id())).expect("its namespace");
+        let (mounts, pids) = (namespace("mnt"), namespace("pid"));
+        Self(Arc::new(Machine { init, mounts, pids }))
+    }
+
+    /// Does `work` on a thread that sees the sandbox's files and starts its programs there. It cannot start threads.
+    ///
+    /// # Panics
+    ///
+    /// If `work` does.
+    pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
+        let Machine { mounts, pids, .. } = &*self.0;
+        apart(|| {
+            // Threads share their root directory, and whoever does cannot change the mount namespace.
+            unshare(CloneFlags::CLONE_FS).expect("a root directory of one's own");
+            setns(mounts, CloneFlags::CLONE_NEWNS).expect("enter the sandbox's mounts");
+            setns(pids, CloneFlags::CLONE_NEWPID).expect("enter the sandbox's PIDs");
+            work()
+        })
+    }
+
+    /// Runs a program of the system there and returns its standard output.
+    ///
+    /// # Panics
+    ///
+    /// If it cannot be started or fails; the message is the command line and what it said.
+    pub fn command(&self, program: &str, args: &[&str]) -> String {
+        let output = self.try_command(program, args);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "`{program} {}` failed: {}", args.join(" "), stderr.trim());
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    /// Runs a program of the system there, whatever its exit code.
+    ///
+    /// # Panics
+    ///
+    /// If it cannot be started.
+    pub fn try_command(&self, program: &str, args: &[&str]) -> Output {
+        match self.run(|| Command::new(program).args(args).output()) {
+            Ok(output) => output,
+            Err(error) => panic!("cannot start `{program}` (network tests need iproute2 and util-linux): {error}"),
+        }
     }
 
     /// Takes the bpffs away, as on a machine where nobody mounted one.
     ///
     /// # Panics
     ///
-    /// If there is a bpffs below it: the test needs a machine where it can be without.
-    pub fn without_bpffs(&self) {
-        while is_bpffs(Path::new(BPFFS)) {
-            umount2(BPFFS, MntFlags::MNT_DETACH).expect("umount bpffs");
-        }
+    /// If it stays.
+    pub fn remove_bpffs(&self) {
+        self.run(|| {
+            while is_bpffs(Path::new(BPFFS)) {
+                umount2(BPFFS, MntFlags::MNT_DETACH).expect("unmount the bpffs");
+            }
+        });
     }
 
-    /// All files under the places where pins may lie, for comparison before and after.
+    /// Everything in the places where pins may lie, directories too, for comparison before and after.
     #[must_use]
     pub fn pins(&self) -> Vec<String> {
         let mut found = Vec::new();
-        for root in [BPFFS, "/run/shaper"] {
-            collect(Path::new(root), &mut found);
-        }
+        self.run(|| {
+            for root in [BPFFS, "/run/shaper/bpf"] {
+                collect(Path::new(root), &mut found);
+            }
+        });
         found.sort();
         found
     }
 }
 
-fn is_bpffs(path: &Path) -> bool {
-    let kind = nix::sys::statfs::statfs(path).expect("statfs").filesystem_type();
-    kind == nix::sys::statfs::BPF_FS_MAGIC
+impl fmt::Debug for Sandbox {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Sandbox(PID {})", self.0.init.id())
+    }
 }
 
-/// Adds every file (not directory) under `dir`.
+impl Drop for Machine {
+    fn drop(&mut self) {
+        drop(self.init.stdin.take());
+        if let Err(error) = self.init.wait() {
+            eprintln!("the first process of a sandbox: {error}");
+        }
+    }
+}
+
+fn prepare_mounts() {
+    let none = None::<&str>;
+    mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none).expect("private mounts");
+    mount(Some("tmpfs"), "/run", Some("tmpfs"), MsFlags::empty(), Some("mode=755")).expect("tmpfs on /run");
+    fs::create_dir("/run/netns").expect("/run/netns");
+    mount(Some("bpf"), BPFFS, Some("bpf"), MsFlags::empty(), Some("mode=1777")).expect("bpffs on /sys/fs/bpf");
+}
+
+fn is_bpffs(path: &Path) -> bool {
+    statfs(path).expect("statfs").filesystem_type() == BPF_FS_MAGIC
+}
+
+/// Adds everything under `dir`.
 fn collect(dir: &Path, found: &mut Vec<String>) {
     let Ok(entries) = fs::read_dir(dir) else { return };
     for entry in entries.map_while(Result::ok) {
         let path = entry.path();
+        found.push(path.display().to_string());
         if path.is_dir() {
             collect(&path, found);
-        } else {
-            found.push(path.display().to_string());
         }
     }
 }

@@ -13,7 +13,7 @@
 
 use std::{net::Ipv4Addr, thread::sleep, time::Duration};
 
-use super::{Host, NetNs, Sandbox};
+use super::{Alone, Host, NetNs, Sandbox};
 
 /// The two hosts, in a sandbox.
 #[derive(Debug)]
@@ -22,26 +22,28 @@ pub struct TwoNs {
     pub near: Host,
     /// Its peer.
     pub far: Host,
-    /// The test's private mounts; last, so that it goes last.
+    /// Where both are.
     pub sandbox: Sandbox,
+    _alone: Alone,
 }
 
-/// Builds the topology in a fresh sandbox on the calling thread.
+/// Builds the topology in a fresh sandbox, once no other test runs.
 ///
 /// # Panics
 ///
 /// If the caller is not root, or has no iproute2.
 #[must_use]
 pub fn two_ns() -> TwoNs {
-    let sandbox = Sandbox::enter();
-    let net = TwoNs { near: host("near", 1), far: host("far", 2), sandbox };
+    let alone = Alone::wait();
+    let sandbox = Sandbox::start();
+    let net = TwoNs { near: host(&sandbox, "near", 1), far: host(&sandbox, "far", 2), sandbox, _alone: alone };
     net.plug(None);
     net
 }
 
-fn host(name: &str, n: u8) -> Host {
+fn host(sandbox: &Sandbox, name: &str, n: u8) -> Host {
     Host {
-        ns: NetNs::create(name),
+        ns: NetNs::create(sandbox, name),
         dev: format!("{name}0"),
         mac: [2, 0, 0, 0, 0, n],
         v4: Ipv4Addr::new(192, 0, 2, n),
@@ -107,7 +109,11 @@ impl Host {
     }
 
     /// A veth drops what is sent before the kernel has noticed that both ends are up.
-    fn wait_for_carrier(&self) {
+    ///
+    /// # Panics
+    ///
+    /// If the device stays down.
+    pub fn wait_for_carrier(&self) {
         for _ in 0..1000 {
             if self.ns.ip(&["-o", "link", "show", "dev", &self.dev]).contains("state UP") {
                 return;

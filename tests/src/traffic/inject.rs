@@ -7,7 +7,6 @@
 use std::{
     io::IoSlice,
     os::fd::{AsFd, AsRawFd, OwnedFd},
-    panic,
     sync::atomic::{AtomicU32, Ordering},
     thread,
     time::{Duration, Instant},
@@ -21,7 +20,7 @@ use nix::{
 };
 
 use super::{Arrivals, DEADLINE, Direction, Path, UdpFrame, ethertype};
-use crate::topology::{link_address, set_option};
+use crate::topology::{apart, link_address, set_option};
 
 /// Frames of one `sendmmsg`.
 const BATCH: usize = 64;
@@ -181,14 +180,10 @@ impl<'a> Injector<'a> {
 fn pinned<T: Send>(cpu: usize, work: impl FnOnce() -> T + Send) -> T {
     let mut cpus = CpuSet::new();
     cpus.set(cpu).expect("a CPU number");
-    let result = thread::scope(|scope| {
-        let thread = scope.spawn(|| {
-            sched_setaffinity(Pid::from_raw(0), &cpus).expect("the CPU exists");
-            work()
-        });
-        thread.join()
-    });
-    result.unwrap_or_else(|cause| panic::resume_unwind(cause))
+    apart(|| {
+        sched_setaffinity(Pid::from_raw(0), &cpus).expect("the CPU exists");
+        work()
+    })
 }
 
 impl Sent {

@@ -1,0 +1,150 @@
+//! What goes wrong is said in two lines, with the exit code that scripts rely on.
+
+use tests::{
+    tool::Tool,
+    topology::two_ns,
+    traffic::{Direction, UdpFrame},
+};
+
+#[test]
+fn a_misspelt_device_is_guessed() {
+    let net = two_ns();
+    let tool = Tool::on(&net.near);
+    for command in [&["attach", "naer0", "--rate", "1mbit"][..], &["status", "naer0"], &["detach", "near1"]] {
+        let ran = tool.fails(1, command);
+        assert!(ran.stderr.contains(command[1]) && ran.stderr.contains("near0"), "{ran}");
+    }
+    let ran = tool.fails(1, &["attach", "eth0-of-another-machine", "--rate", "1mbit"]);
+    assert!(!ran.stderr.contains("did you mean"), "{ran}");
+}
+
+#[test]
+fn a_device_without_limit_is_told_from_one_that_does_not_exist() {
+    let net = two_ns();
+    let tool = Tool::on(&net.near);
+    let dev = net.near.dev.as_str();
+    for command in [&["status", dev][..], &["stats", dev], &["flows", dev], &["detach", dev], &["set", dev, "--rate", "1mbit"]]
+    {
+        let ran = tool.fails(3, command);
+        assert!(ran.stderr.contains(dev), "{ran}");
+    }
+    let _limit = tool.attach("--rate 1mbit");
+    tool.fails(3, &["detach", dev, "--direction", "egress"]);
+    tool.fails(3, &["set", dev, "--direction", "egress", "--rate", "2mbit"]);
+    assert_eq!(tool.status(Some(dev)).len(), 1);
+}
+
+#[test]
+fn nothing_at_all_is_no_error() {
+    let net = two_ns();
+    let tool = Tool::on(&net.near);
+    assert_eq!(tool.status(None), []);
+    assert_eq!(tool.stats(None), []);
+    assert_eq!(tool.flows(None), []);
+    for command in [&["status"][..], &["stats"], &["flows"], &["detach", "--all"]] {
+        tool.ok(command);
+    }
+}
+
+#[test]
+fn quantities_that_are_not_exact_are_refused() {
+    let net = two_ns();
+    let tool = Tool::on(&net.near);
+    let dev = net.near.dev.as_str();
+    let before = net.sandbox.pins();
+    for (rate, burst) in [
+        ("10mbps", "1mb"),
+        ("0", "1mb"),
+        ("7", "1mb"),
+        ("1.5bit", "1mb"),
+        ("2tbit", "1mb"),
+        ("-1mbit", "1mb"),
+        ("1e6", "1mb"),
+        ("1 mbit", "1mb"),
+        ("1kb/s", "1mb"),
+        ("fast", "1mb"),
+        ("", "1mb"),
+        ("1mbit", "0"),
+        ("1mbit", "1e3"),
+        ("1mbit", "2tib"),
+        ("1mbit", "1.5b"),
+        ("1mbit", "soon"),
+    ] {
+        let (rate, burst) = (format!("--rate={rate}"), format!("--burst={burst}"));
+        let ran = tool.fails(1, &["attach", dev, &rate, &burst]);
+        let token = if burst == "--burst=1mb" { &rate["--rate=".len()..] } else { &burst["--burst=".len()..] };
+        assert!(ran.stderr.contains(token), "{ran}");
+    }
+    let ran = tool.fails(1, &["attach", dev, "--rate", "10mbps"]);
+    assert!(ran.stderr.contains("10mbit") && ran.stderr.contains("10MB/s"), "both spellings: {ran}");
+    assert_eq!(net.sandbox.pins(), before);
+}
+
+#[test]
+fn words_that_are_not_known_are_refused() {
+    let net = two_ns();
+    let tool = Tool::on(&net.near);
+    let dev = net.near.dev.as_str();
+    for option in [
+        "--per=sender",
+        "--per=src/33",
+        "--per=flow/24",
+        "--per=src/24,129",
+        "--direction=in",
+        "--hook=nftables",
+        "--overflow=drop",
+        "--order=second",
+        "--max-flows=0",
+        "--max-flows=many",
+        "--account=l4",
+        "--speed=1mbit",
+    ] {
+        let ran = tool.fails(1, &["attach", dev, "--rate=1mbit", option]);
+        let token = option.split_once('=').map_or(option, |(_, value)| value);
+        assert!(ran.stderr.contains(token) || ran.stderr.contains("--speed"), "{ran}");
+    }
+    tool.fails(1, &["attach", dev]);
+    tool.fails(1, &["set", dev]);
+    tool.fails(1, &["detach"]);
+    tool.fails(1, &["detach", dev, "--all"]);
+    tool.fails(1, &["atach", dev]);
+    tool.fails(1, &[]);
+}
+
+#[test]
+fn an_unknown_namespace_is_named() {
+    let net = two_ns();
+    // The last -n of a command line is another one.
+    for name in ["nowhere", "../netns/near", ""] {
+        let ran = Tool::inside(&net.near).fails(1, &["-n", name, "status"]);
+        assert!(ran.stderr.contains(name), "{ran}");
+    }
+}
+
+#[test]
+fn a_small_burst_is_warned_about() {
+    let net = two_ns();
+    let tool = Tool::on(&net.near);
+    let limit = tool.attach("--rate 100mbit --burst 100kb");
+    // 200 ms at 100 Mbit/s.
+    assert!(limit.ran.stderr.to_lowercase().contains("tcp"), "{}", limit.ran);
+    let quiet = limit.again("--rate 100mbit --burst 2500000b");
+    assert_eq!(quiet.stderr, "", "{quiet}");
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let net = two_ns();
+    let path = Direction::Ingress.of(&net);
+    let tool = Tool::on(&net.near);
+    let _limit = tool.attach("--rate 1mbit");
+    let injector = path.injector();
+    let frames: Vec<Vec<u8>> = (0..5000).map(|sport| UdpFrame { sport, ..path.udp4() }.bytes()).collect();
+    injector.send_all(&frames.iter().map(Vec::as_slice).collect::<Vec<_>>());
+    for arguments in ["flows --top 5000", "-j flows", "stats", "status"] {
+        let ran = tool.in_shell(&format!("\"$@\" {arguments} | head -c 1"));
+        assert_eq!((ran.stdout.len(), ran.stderr.as_str()), (1, ""), "{ran}");
+        let ran = tool.in_shell(&format!("\"$@\" {arguments} >&-"));
+        assert!(!ran.stderr.contains("panicked"), "{ran}");
+    }
+}

@@ -1,0 +1,99 @@
+//! Super-packets cost what their segments cost, and count as that many packets, at every hook.
+
+use tests::{
+    tool::{Attached, RuleStats, Tool},
+    topology::{Feature, TwoNs, two_ns},
+    traffic::{Direction, until},
+};
+
+const UNLIMITED: &str = "--direction both --rate 1tbit --burst 1tb";
+const BYTES: u64 = 32 << 20;
+
+#[test]
+fn tcp_super_packets_count_the_same_at_both_ends() {
+    let net = two_ns();
+    for v6 in [false, true] {
+        let [near, far] = both_ends(&net);
+        let sent = net.near.transmitted();
+        Direction::Egress.of(&net).tcp_transfer(v6, BYTES);
+        let super_packets = net.near.transmitted().since(sent).packets;
+        assert!(super_packets * 10 < BYTES / 1448, "segmentation offload is off: {super_packets} packets");
+        for direction in Direction::ALL {
+            same(&near, direction, &far, opposite(direction));
+        }
+    }
+}
+
+#[test]
+fn joined_segments_count_as_what_crossed_the_wire() {
+    let net = two_ns();
+    // near cuts its super-packets behind the egress hook, far joins the segments before the ingress hook; in between,
+    // the device counts frames.
+    net.near.offload(Feature::Tso, false);
+    net.far.offload(Feature::Gro, true);
+    for v6 in [false, true] {
+        let [near, far] = both_ends(&net);
+        let before = net.near.transmitted();
+        Direction::Egress.of(&net).tcp_transfer(v6, BYTES);
+        let stats = same(&near, Direction::Egress, &far, Direction::Ingress);
+        let frames = net.near.transmitted().since(before);
+        assert!(frames.packets > BYTES / 1448, "segmentation offload is on: {frames:?}");
+        assert_eq!((stats.passed_packets, stats.passed_bytes), (frames.packets, frames.bytes), "{stats:?}");
+    }
+}
+
+#[test]
+fn segmented_datagrams_count_one_by_one() {
+    let net = two_ns();
+    for (v6, headers) in [(false, 42), (true, 62)] {
+        let [near, far] = both_ends(&net);
+        let pair = Direction::Egress.of(&net).udp_pair(v6);
+        pair.send_segmented(1000, 30, 20);
+        let mut datagrams = 0;
+        until("600 datagrams", || {
+            datagrams += pair.received().len();
+            (datagrams >= 600).then_some(())
+        });
+        let stats = same(&near, Direction::Egress, &far, Direction::Ingress);
+        assert_eq!((stats.passed_packets, stats.passed_bytes), (600, 600 * (1000 + headers)), "{stats:?}");
+    }
+}
+
+#[test]
+fn a_super_packet_above_the_burst_is_oversize() {
+    let net = two_ns();
+    let limit = Tool::on(&net.near).attach("--direction egress --rate 1gbit --burst 16kb");
+    let pair = Direction::Egress.of(&net).udp_pair(false);
+    pair.send_segmented(1000, 30, 1);
+    pair.send_segmented(1000, 10, 1);
+    let received = until("the datagrams that fit", || Some(pair.received()).filter(|received| !received.is_empty()));
+    assert_eq!(received, [1000; 10], "30 datagrams passed a burst for 15");
+    let stats = limit.stats(Direction::Egress);
+    let oversize = stats.reasons.oversize;
+    assert_eq!((oversize.packets, oversize.bytes), (30, 30 * 1042), "{stats:?}");
+}
+
+fn both_ends(net: &TwoNs) -> [Attached<'_>; 2] {
+    [&net.near, &net.far].map(|host| Tool::on(host).attach(UNLIMITED))
+}
+
+const fn opposite(direction: Direction) -> Direction {
+    match direction {
+        Direction::Ingress => Direction::Egress,
+        Direction::Egress => Direction::Ingress,
+    }
+}
+
+/// What passed one end, once the other end has seen as much.
+fn same(near: &Attached<'_>, out: Direction, far: &Attached<'_>, into: Direction) -> RuleStats {
+    let counts = |stats: &RuleStats| (stats.passed_packets, stats.passed_bytes, stats.dropped_packets);
+    let mut seen = (0, 0, 0);
+    until("equal counts at both ends", || {
+        let (near, far) = (near.stats(out), far.stats(into));
+        if seen != counts(&far) {
+            seen = counts(&far);
+            eprintln!("{out:?} {:?}, at the other end {seen:?}", counts(&near));
+        }
+        (counts(&near) == counts(&far)).then_some(near)
+    })
+}
