@@ -54,3 +54,62 @@ fn carry_out(args: impl IntoIterator<Item = OsString>, out: &mut dyn Write, err:
     out.flush().map_err(Error::Output)?;
     Ok(status)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An output that fails.
+    struct Broken(io::ErrorKind);
+
+    impl Write for Broken {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(self.0.into())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Err(self.0.into())
+        }
+    }
+
+    fn run_into(line: &str, out: &mut dyn Write) -> (u8, String) {
+        let mut err = Vec::new();
+        let status = run(line.split(' ').map(OsString::from), out, &mut err);
+        (status, String::from_utf8_lossy(&err).into_owned())
+    }
+
+    #[test]
+    fn help_and_version_are_results() {
+        let mut out = Vec::new();
+        assert_eq!(run_into("shaper attach --help", &mut out), (0, String::new()));
+        assert!(String::from_utf8_lossy(&out).contains("shaper attach [OPTIONS] --rate <RATE> <DEV>"));
+        let mut out = Vec::new();
+        assert_eq!(run_into("shaper --version", &mut out), (0, String::new()));
+        assert_eq!(String::from_utf8_lossy(&out), concat!("shaper ", env!("CARGO_PKG_VERSION"), "\n"));
+    }
+
+    #[test]
+    fn asking_for_nothing_shows_what_there_is() {
+        let mut out = Vec::new();
+        let (status, err) = run_into("shaper", &mut out);
+        assert_eq!((status, out.len()), (1, 0));
+        assert!(err.contains("Usage: shaper [OPTIONS] <COMMAND>"), "{err}");
+    }
+
+    #[test]
+    fn errors_are_two_lines_on_the_error_output() {
+        let mut out = Vec::new();
+        let expected = "error: `--json`: only status, stats and flows print JSON\n \
+                        hint: leave it out; `shaper --json status` shows the result of a change\n";
+        assert_eq!(run_into("shaper -j attach eth0 --rate 1gbit", &mut out), (1, expected.to_owned()));
+        assert!(out.is_empty());
+    }
+
+    #[test]
+    fn a_reader_that_has_seen_enough_is_no_failure() {
+        assert_eq!(run_into("shaper --help", &mut Broken(io::ErrorKind::BrokenPipe)), (0, String::new()));
+        let (status, err) = run_into("shaper --help", &mut Broken(io::ErrorKind::StorageFull));
+        assert_eq!(status, 2);
+        assert!(err.starts_with("error: the output cannot be written: "), "{err}");
+    }
+}

@@ -199,9 +199,9 @@ pub struct Flow {
 }
 
 impl Config {
-    /// Flows that are tracked at once if nobody says otherwise: a table of 8 MiB.
+    /// Flows that are tracked at once if nobody says otherwise.
     pub const MAX_FLOWS: u32 = 1 << 16;
-    /// Most flows that can be tracked at once: a table of 2 GiB.
+    /// Most flows that can be tracked at once.
     pub const MOST_FLOWS: u32 = 1 << 24;
 
     /// How the data plane counts: `wire` is a frame with preamble, check sequence and gap, at least a minimum frame.

@@ -41,7 +41,7 @@ pub struct Attach {
     /// Where the program runs: auto is TCX where the kernel has it (Linux 6.6), else clsact
     #[arg(long, value_enum, default_value_t, hide_possible_values = true, value_name = "auto|tcx|clsact")]
     pub hook: HookChoice,
-    /// Keys that are tracked at once
+    /// Keys that there is room for at once, 1 to 16777216
     #[arg(long, default_value_t = Config::MAX_FLOWS, value_parser = value::number(1_u32, Config::MOST_FLOWS), value_name = "N")]
     pub max_flows: u32,
     /// What becomes of keys that find no room: share one bucket, pass, or are dropped

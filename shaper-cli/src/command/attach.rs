@@ -15,6 +15,8 @@ pub(super) fn run(args: &Attach, session: &mut Session<'_>) -> Result<()> {
         return pretend(&plan::attach(args, &device, &found)?, session);
     }
     let mut host = Host::change(&session.namespace)?;
-    let changes = plan::attach(args, &device, &host.list()?)?;
-    make(&changes, &mut host, session)
+    let found = host.list();
+    let done = found.and_then(|found| make(&plan::attach(args, &device, &found)?, &mut host, session));
+    session.say_notices(Some(&host));
+    done
 }

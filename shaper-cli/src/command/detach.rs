@@ -27,7 +27,7 @@ pub(super) fn run(args: &Detach, session: &mut Session<'_>) -> Result<()> {
             }
         }
     }
-    session.say_notices(host);
+    session.say_notices(Some(host));
     session.print(|out| detached.iter().try_for_each(|found| render::detached(found, verbose, out)))?;
     failure.map_or(Ok(()), Err)
 }

@@ -15,6 +15,7 @@ const TOP: usize = 20;
 
 pub(super) fn run(args: &Flows, session: &mut Session<'_>) -> Result<()> {
     let host = Host::read(&session.namespace)?;
+    session.say_notices(host.as_ref());
     let found = session.select(host.as_ref(), Which::Active, args.dev.as_deref(), args.direction)?;
     let most = args.top.or((!session.json).then_some(TOP));
     let mut lists = Vec::new();

@@ -17,12 +17,10 @@ pub(super) fn make(changes: &[Change], host: &mut Host, session: &mut Session<'_
             Ok((outcome, found)) => made.push((change, outcome, found)),
             Err(error) => {
                 undo(made, host, session);
-                session.say_notices(host);
                 return Err(error);
             }
         }
     }
-    session.say_notices(host);
     warn(changes, session);
     let verbose = session.verbose;
     session.print(|out| {

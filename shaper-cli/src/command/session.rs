@@ -31,10 +31,9 @@ impl<'a> Session<'a> {
 
     /// The state, to change it, if there is any: a command that only ends or changes attachments makes none.
     pub(super) fn existing(&self) -> Result<Option<Host>> {
-        match Host::read(&self.namespace)? {
-            Some(_) => Host::change(&self.namespace).map(Some),
-            None => Ok(None),
-        }
+        // Reading holds the lock that changing needs: it has to be over first.
+        let exists = Host::read(&self.namespace)?.is_some();
+        exists.then(|| Host::change(&self.namespace)).transpose()
     }
 
     /// The attachments that are meant, as [`plan::select`] says; an unknown device is told from one without any.
@@ -66,9 +65,9 @@ impl<'a> Session<'a> {
         writeln!(self.err, "{kind}: {text}").ok();
     }
 
-    /// Tells people what else was done to the system.
-    pub(super) fn say_notices(&mut self, host: &Host) {
-        for notice in host.notices() {
+    /// Tells people what the state has to say, last because a change may add to it.
+    pub(super) fn say_notices(&mut self, host: Option<&Host>) {
+        for notice in host.map_or_else(Default::default, Host::notices) {
             self.say("note", notice);
         }
     }

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     args::Set,
-    error::{Error, Result},
+    error::Result,
     kernel::Host,
     net,
     plan::{self, Change, Which},
@@ -18,11 +18,14 @@ pub(super) fn run(args: &Set, session: &mut Session<'_>) -> Result<()> {
         return pretend(&changes(args, host.as_ref(), session)?, session);
     }
     let mut host = session.existing()?;
-    let changes = changes(args, host.as_ref(), session)?;
-    match &mut host {
-        Some(host) => make(&changes, host, session),
-        None => Err(Error::NotAttached { dev: args.dev.clone(), direction: None }),
-    }
+    let changes = changes(args, host.as_ref(), session);
+    let done = match &mut host {
+        Some(host) => changes.and_then(|changes| make(&changes, host, session)),
+        // There is nothing to change, as `changes` says.
+        None => changes.map(|_| ()),
+    };
+    session.say_notices(host.as_ref());
+    done
 }
 
 fn changes(args: &Set, host: Option<&Host>, session: &Session<'_>) -> Result<Vec<Change>> {

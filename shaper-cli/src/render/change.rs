@@ -125,7 +125,7 @@ mod tests {
         assert_eq!(
             text(|out| changed(&change(Some(before())), Outcome::Updated, &found, true, out)),
             "updated eth0 ingress: 1 Gbit/s per flow, burst 31250000 B = 250 ms (tcx)\n    \
-             tracks 65536 keys; others share a bucket; counts l2 bytes; runs last\n\
+             room for 65536 keys; others share a bucket; counts l2 bytes; runs last\n\
              undo: shaper attach eth0 --direction ingress --rate 500mbit --burst 256mib --order first\n"
         );
         assert_eq!(

@@ -123,8 +123,7 @@ reason untracked        3        300
 
     #[test]
     fn passed_is_never_negative() {
-        let mut counters = RuleCounters::default();
-        counters.dropped = Count { packets: 1, bytes: 60 };
+        let counters = RuleCounters { dropped: Count { packets: 1, bytes: 60 }, ..RuleCounters::default() };
         assert_eq!(passed(&counters), Count::default());
     }
 }

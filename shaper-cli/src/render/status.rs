@@ -78,7 +78,7 @@ fn attention(found: &Found, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "\n{dev} {direction}: {untracked_packets} packets met a full table and {became}.")?;
         if let Some(max_flows) = config.max_flows.checked_mul(2).filter(|larger| *larger <= Config::MOST_FLOWS) {
             let larger = Found { config: Config { max_flows, ..config.clone() }, ..found.clone() };
-            writeln!(out, "To track more than {} keys (--max-flows):\n    {}", config.max_flows, attach_line(&larger))?;
+            writeln!(out, "To have room for more keys (--max-flows):\n    {}", attach_line(&larger))?;
         }
     }
     Ok(())
@@ -142,10 +142,10 @@ DEV   DIR      HOOK      RATE  PER       BURST  FLOWS
 eth0  ingress  tcx   1 Gbit/s  flow  ~29.8 MiB     12
 
 eth0 ingress: 1 Gbit/s per flow, burst 31250000 B = 250 ms (tcx)
-    tracks 65536 keys; others share a bucket; counts l2 bytes; runs last
+    room for 65536 keys; others share a bucket; counts l2 bytes; runs last
 
 eth0 ingress: 7 packets met a full table and shared one bucket.
-To track more than 65536 keys (--max-flows):
+To have room for more keys (--max-flows):
     shaper attach eth0 --direction ingress --rate 1gbit --max-flows 131072
 "
         );

@@ -20,7 +20,7 @@ pub(super) fn attachment(found: &Found) -> String {
 
 /// The other settings in words: those that are no default, or all. Empty if there is nothing to say.
 pub(super) fn settings(config: &Config, all: bool) -> String {
-    let table = format!("tracks {} keys", config.max_flows);
+    let table = format!("room for {} keys", config.max_flows);
     let others = match config.overflow {
         Overflow::Shared => "others share a bucket",
         Overflow::Open => "others pass",
