@@ -2,7 +2,11 @@
 
 use core::{arch::asm, mem::MaybeUninit};
 
-use aya_ebpf::{bindings::__sk_buff, helpers::{bpf_skb_load_bytes, bpf_skb_pull_data}, programs::TcContext};
+use aya_ebpf::{
+    bindings::__sk_buff,
+    helpers::{bpf_skb_load_bytes, bpf_skb_pull_data},
+    programs::TcContext,
+};
 use shaper_common::packet::{MAX_OFFSET, Offload, Packet};
 
 /// Which way a packet crosses the device.

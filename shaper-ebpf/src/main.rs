@@ -18,13 +18,13 @@ use shaper_common::{abi, policy};
 
 /// TC ingress, TCX or clsact.
 #[classifier]
-pub fn shaper_ingress(ctx: TcContext) -> i32 {
+fn shaper_ingress(ctx: TcContext) -> i32 {
     classify(&Skb::new(&ctx, Direction::Ingress))
 }
 
 /// TC egress, TCX or clsact.
 #[classifier]
-pub fn shaper_egress(ctx: TcContext) -> i32 {
+fn shaper_egress(ctx: TcContext) -> i32 {
     classify(&Skb::new(&ctx, Direction::Egress))
 }
 

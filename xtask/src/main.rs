@@ -1,6 +1,7 @@
 //! `cargo xtask VERB`: everything that developers and CI run, one file per verb. `cargo xtask ci` is all of CI.
 
 mod apt;
+mod bench;
 mod bpf;
 mod ci;
 mod demo;
@@ -41,6 +42,8 @@ enum Verb {
     Test(test::Args),
     /// Measure TCP and UDP through a veth pair without and with a limit (as root)
     Demo,
+    /// Measure what a packet costs (as root)
+    Bench(bench::Args),
     /// Everything CI checks, in order
     Ci,
 }
@@ -54,6 +57,7 @@ fn main() -> ExitCode {
         Verb::Doc => doc::run(),
         Verb::Test(args) => return test::run(&args),
         Verb::Demo => demo::run(),
+        Verb::Bench(args) => bench::run(&args),
         Verb::Ci => return ci::run(),
     };
     match done {

@@ -57,6 +57,7 @@ pub enum Link {
 pub const MAX_OFFSET: u32 = 1 << 15;
 
 /// A packet, wherever it lies: a slice on the host, an skb at TC, a frame at XDP.
+#[expect(clippy::len_without_is_empty, reason = "nobody asks whether a packet is empty")]
 pub trait Packet {
     /// Bytes from the first header to the end of the packet, as one unit even if it is a GSO packet.
     fn len(&self) -> u32;

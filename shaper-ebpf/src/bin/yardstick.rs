@@ -15,13 +15,13 @@ static FLOOR: Array<u64> = Array::with_max_entries(1, 0);
 
 /// Costs what calling a program costs.
 #[classifier]
-pub fn yardstick_empty(_: TcContext) -> i32 {
+fn yardstick_empty(_: TcContext) -> i32 {
     TC_ACT_UNSPEC
 }
 
 /// Reads the addresses and ports of an IPv4 packet without options, one array element and the clock.
 #[classifier]
-pub fn yardstick_floor(ctx: TcContext) -> i32 {
+fn yardstick_floor(ctx: TcContext) -> i32 {
     const ADDRESSES: usize = 26;
     const END: usize = 38;
     let data = ctx.data();
