@@ -63,12 +63,13 @@ pub fn unlimited<P: Packet + ?Sized>(packet: &P) -> Cost {
 }
 
 impl Accounting {
-    /// Bytes that one packet of `len` bytes counts.
+    /// Bytes that one packet of `len` bytes counts: at least one, as in tc, so that no overhead makes packets free.
     #[inline(always)]
     #[must_use]
     pub const fn one(&self, len: u32) -> u32 {
         let adjusted = len.saturating_add_signed(self.overhead);
-        if adjusted < self.mpu { self.mpu } else { adjusted }
+        let least = if self.mpu == 0 { 1 } else { self.mpu };
+        if adjusted < least { least } else { adjusted }
     }
 
     /// The cost of `len` bytes that are one `header` and payload to be cut into segments of `segment_size`.

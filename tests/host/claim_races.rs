@@ -1,0 +1,197 @@
+//! Two processors on one way: every interleaving of a claim with another's packet, and real threads.
+//!
+//! The worst that may happen is one packet charged to the wrong bucket: to another flow's, or to a second way of its own
+//! flow that nobody finds again. It is charged and counted all the same: what all flows together got is what the
+//! buckets together owe.
+
+use std::{cell::RefCell, collections::HashMap, rc::Rc, sync::atomic::Ordering, thread};
+
+use shaper_common::{
+    atomic::{AtomicU64, Atomics, Native},
+    bucket::{charge, debt},
+    table::{FlowSet, WAYS, claim, find},
+};
+use tests::model::interleaving::{self, Scripted};
+
+const V: u64 = 1 << 40;
+const BURST: u64 = 1 << 20;
+
+/// Tags of the flows that the set holds at first; all full, the first for longest.
+const OLD: [u64; WAYS] = [1, 2, 3, 4, 5, 6, 7, 8];
+/// Tag of the flow that is taken in, and of another new one.
+const NEW: u64 = 100;
+const OTHER: u64 = 101;
+
+/// Bytes of each flow.
+type Bytes = HashMap<u64, u64>;
+
+fn full_set() -> FlowSet {
+    let set = FlowSet::default();
+    for (way, tag) in OLD.into_iter().enumerate() {
+        Native::store(&set.tags[way], tag);
+        Native::store(&set.full_at[way], V - 1000 + way as u64);
+        set.state[way].passed.add::<Native>(7, 700);
+        set.state[way].dropped.add::<Native>(3, 300);
+        Native::store(&set.state[way].marked_packets, 2);
+    }
+    set
+}
+
+/// A packet on its way through the table; `None` if it found no way.
+fn packet<A: Atomics>(set: &FlowSet, tag: u64, bytes: u64) -> Option<usize> {
+    let way = find::<A>(set, tag).or_else(|| claim::<A>(set, tag, &[tag; 5], V, 0))?;
+    assert!(charge::<A>(&set.full_at[way], V, BURST, bytes), "there is room for all");
+    set.state[way].passed.add::<A>(1, bytes);
+    Some(way)
+}
+
+/// Bytes that the flows in the set owe.
+fn debts(set: &FlowSet) -> Bytes {
+    let mut debts = Bytes::new();
+    for (tag, word) in set.tags.iter().zip(&set.full_at) {
+        let owed = debt(Native::load(word), V);
+        if owed > 0 {
+            *debts.entry(Native::load(tag)).or_default() += owed;
+        }
+    }
+    debts
+}
+
+/// What has been counted for a flow: packets and bytes that passed, packets dropped and packets marked.
+fn counts(set: &FlowSet, tag: u64) -> [u64; 4] {
+    let mut counts = [0; 4];
+    for (state, _) in set.state.iter().zip(&set.tags).filter(|(_, held)| Native::load(held) == tag) {
+        let words = [&state.passed.packets, &state.passed.bytes, &state.dropped.packets, &state.marked_packets];
+        for (count, word) in counts.iter_mut().zip(words) {
+            *count += Native::load(word);
+        }
+    }
+    counts
+}
+
+/// Runs a packet of the new flow, with one of `interloper` before its `step`th atomic operation. Returns the set, what
+/// each flow got, and whether there is such a step.
+fn interleaved(interloper: u64, step: u32) -> (Rc<FlowSet>, Bytes, bool) {
+    let set = Rc::new(full_set());
+    let got = Rc::new(RefCell::new(Bytes::new()));
+    let script = {
+        let (set, got) = (Rc::clone(&set), Rc::clone(&got));
+        move |at, _| {
+            if at == step && packet::<Native>(&set, interloper, 40).is_some() {
+                *got.borrow_mut().entry(interloper).or_default() += 40;
+            }
+        }
+    };
+    let (way, steps) = interleaving::run(script, || packet::<Scripted>(&set, NEW, 1500));
+    if way.is_some() {
+        *got.borrow_mut().entry(NEW).or_default() += 1500;
+    }
+    (set, got.take(), step < steps)
+}
+
+#[test]
+fn whatever_comes_between_two_steps_of_a_claim_every_byte_that_passed_is_owed() {
+    for interloper in [OLD[0], OLD[1], NEW, OTHER] {
+        for step in 0.. {
+            let (set, got, reached) = interleaved(interloper, step);
+            if !reached {
+                assert!(step > 20, "a claim has more steps than {step}");
+                break;
+            }
+            let case = format!("flow {interloper} before step {step}");
+            let owed = debts(&set);
+            assert_eq!(got.len(), if interloper == NEW { 1 } else { 2 }, "{case}: nobody is refused");
+            assert_eq!(owed.values().sum::<u64>(), got.values().sum::<u64>(), "{case}");
+            for (tag, bytes) in got {
+                // One packet may have been charged to the wrong bucket.
+                let wrong = owed.get(&tag).copied().unwrap_or(0).abs_diff(bytes);
+                assert!(wrong == 0 || wrong == 40 || wrong == 1500, "{case}: flow {tag} is wrong by {wrong}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_flow_that_two_processors_bring_at_once_has_at_most_one_packet_in_a_way_that_is_not_found() {
+    let mut twice = 0;
+    for step in 0.. {
+        let (set, got, reached) = interleaved(NEW, step);
+        if !reached {
+            break;
+        }
+        let ways: Vec<_> = (0..WAYS).filter(|&way| Native::load(&set.tags[way]) == NEW).collect();
+        assert!(ways.len() <= 2, "step {step}");
+        assert_eq!(find::<Native>(&set, NEW), Some(ways[0]), "step {step}");
+        let owed = ways.iter().map(|&way| debt(Native::load(&set.full_at[way]), V));
+        assert!(owed.clone().all(|owed| owed > 0), "step {step}");
+        assert_eq!(owed.sum::<u64>(), got[&NEW], "step {step}");
+        twice += ways.len() - 1;
+    }
+    // Only if the other comes in between the two reads of the way that both want, or between its two swaps.
+    assert_eq!(twice, 2);
+}
+
+#[test]
+fn two_packets_of_one_new_flow_count_as_two_from_nothing() {
+    for step in 0.. {
+        let (set, _, reached) = interleaved(NEW, step);
+        if !reached {
+            break;
+        }
+        assert_eq!(counts(&set, NEW), [2, 1540, 0, 0], "step {step}");
+    }
+}
+
+#[test]
+fn a_packet_that_has_found_its_way_and_is_overtaken_is_charged_to_the_flow_that_took_it() {
+    let set = full_set();
+    let way = find::<Native>(&set, OLD[0]).expect("it is there");
+    packet::<Native>(&set, NEW, 1500);
+    assert!(charge::<Native>(&set.full_at[way], V, BURST, 40));
+    assert_eq!(debts(&set), Bytes::from([(NEW, 1540)]));
+}
+
+#[test]
+fn threads_that_bring_the_same_new_flow_charge_and_count_every_packet() {
+    const THREADS: u64 = 4;
+    const PACKETS: u64 = 200;
+    for round in 0..100 {
+        let set = full_set();
+        thread::scope(|scope| {
+            for _ in 0..THREADS {
+                scope.spawn(|| {
+                    for _ in 0..PACKETS {
+                        assert!(packet::<Native>(&set, NEW, 10).is_some());
+                    }
+                });
+            }
+        });
+        assert_eq!(debts(&set), Bytes::from([(NEW, THREADS * PACKETS * 10)]), "round {round}");
+        assert_eq!(counts(&set, NEW), [THREADS * PACKETS, THREADS * PACKETS * 10, 0, 0], "round {round}");
+    }
+}
+
+#[test]
+fn threads_that_bring_eight_flows_to_an_empty_set_all_find_a_way_of_their_own() {
+    const THREADS: u64 = 4;
+    for round in 0..100 {
+        let set = FlowSet::default();
+        let refused = AtomicU64::new(0);
+        thread::scope(|scope| {
+            for thread in 0..THREADS {
+                let (set, refused) = (&set, &refused);
+                scope.spawn(move || {
+                    for flow in [2 * thread + 1, 2 * thread + 2] {
+                        // A claim that lost to three others gives up, and the next packet of the flow comes.
+                        while packet::<Native>(set, flow, 100 * flow).is_none() {
+                            refused.fetch_add(1, Ordering::Relaxed);
+                        }
+                    }
+                });
+            }
+        });
+        assert_eq!(debts(&set), (1..=8).map(|flow| (flow, 100 * flow)).collect::<Bytes>(), "round {round}");
+        // Whoever loses loses to one that took a way, and there are eight to take.
+        assert!(refused.into_inner() <= 8, "round {round}");
+    }
+}
