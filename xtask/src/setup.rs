@@ -13,8 +13,15 @@ use crate::{
 };
 
 /// What tests and demo run, and the package that brings it.
-const PROGRAMS: [(&str, &str); 4] =
-    [("ip", "iproute2"), ("tc", "iproute2"), ("setpriv", "util-linux"), ("capsh", "libcap2-bin")];
+const PROGRAMS: [(&str, &str); 7] = [
+    ("ip", "iproute2"),
+    ("tc", "iproute2"),
+    ("setpriv", "util-linux"),
+    ("unshare", "util-linux"),
+    ("mount", "mount"),
+    ("capsh", "libcap2-bin"),
+    ("sysctl", "procps"),
+];
 
 pub(crate) fn run() -> Result<()> {
     if !is_complete() {
