@@ -26,9 +26,9 @@ pub(super) const UDP_PAYLOAD: usize = FRAME - 14 - 20 - 8;
 /// And a TCP segment (with the timestamps that Linux adds).
 pub(super) const TCP_PAYLOAD: usize = FRAME - 14 - 20 - 32;
 
-/// Not measured: TCP finds its pace, and the burst, a quarter of a second's worth of the rate, is used up.
+/// Not measured: TCP finds its pace, and the burst is used up.
 const WARM_UP: Duration = Duration::from_secs(1);
-const MEASURED: Duration = Duration::from_secs(3);
+pub(super) const MEASURED: Duration = Duration::from_secs(3);
 /// How long a thread waits before it looks whether it should stop.
 const PATIENCE: Duration = Duration::from_millis(100);
 const READY: Duration = Duration::from_secs(5);
