@@ -2,9 +2,12 @@
 
 use std::fs::{self, File};
 
-use nix::sched::{CloneFlags, setns};
+use nix::{
+    mount::{MntFlags, umount2},
+    sched::{CloneFlags, setns},
+};
 
-use super::{Sandbox, thread::apart};
+use super::{Sandbox, sandbox::command, thread::apart};
 
 /// A named network namespace; dropping it removes the name, and the kernel then removes what is in it.
 #[derive(Debug)]
@@ -69,7 +72,7 @@ impl NetNs {
     ///
     /// If it fails.
     pub fn ip(&self, args: &[&str]) -> String {
-        self.sandbox.command("ip", &[&["-n", &self.name], args].concat())
+        self.command("ip", args)
     }
 
     /// Runs `tc` there and returns its output.
@@ -78,7 +81,15 @@ impl NetNs {
     ///
     /// If it fails.
     pub fn tc(&self, args: &[&str]) -> String {
-        self.sandbox.command("tc", &[&["-n", &self.name], args].concat())
+        self.command("tc", args)
+    }
+
+    /// Not with `-n`, which would hide the bpffs from `tc`.
+    fn command(&self, program: &str, args: &[&str]) -> String {
+        self.sandbox.run(|| {
+            self.enter();
+            command(program, args)
+        })
     }
 
     /// Sets `/proc/sys/net/<key>` there.
@@ -108,9 +119,10 @@ impl NetNs {
 impl Drop for NetNs {
     fn drop(&mut self) {
         // If that fails the name stays until the sandbox ends, in a moment.
-        let removed = self.sandbox.try_command("ip", &["netns", "del", &self.name]);
-        if !removed.status.success() {
-            eprintln!("ip netns del {}: {}", self.name, String::from_utf8_lossy(&removed.stderr).trim());
+        let path = format!("/run/netns/{}", self.name);
+        let removed = self.sandbox.run(|| umount2(path.as_str(), MntFlags::MNT_DETACH));
+        if let Err(error) = removed {
+            eprintln!("unmount {path}: {error}");
         }
     }
 }

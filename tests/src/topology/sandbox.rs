@@ -17,7 +17,7 @@ use std::{
     fs::{self, File},
     io::{BufRead, BufReader},
     path::Path,
-    process::{Child, Command, Output, Stdio},
+    process::{Child, Command, Stdio},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -107,22 +107,7 @@ impl Sandbox {
     ///
     /// If it cannot be started or fails; the message is the command line and what it said.
     pub fn command(&self, program: &str, args: &[&str]) -> String {
-        let output = self.try_command(program, args);
-        let stderr = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "`{program} {}` failed: {}", args.join(" "), stderr.trim());
-        String::from_utf8_lossy(&output.stdout).into_owned()
-    }
-
-    /// Runs a program of the system there, whatever its exit code.
-    ///
-    /// # Panics
-    ///
-    /// If it cannot be started.
-    pub fn try_command(&self, program: &str, args: &[&str]) -> Output {
-        match self.run(|| Command::new(program).args(args).output()) {
-            Ok(output) => output,
-            Err(error) => panic!("cannot start `{program}` (network tests need iproute2 and util-linux): {error}"),
-        }
+        self.run(|| command(program, args))
     }
 
     /// Takes the bpffs away, as on a machine where nobody mounted one.
@@ -164,6 +149,18 @@ impl Drop for Machine {
         if let Err(error) = self.init.wait() {
             eprintln!("the first process of a sandbox: {error}");
         }
+    }
+}
+
+/// Runs a program where the calling thread is.
+pub(super) fn command(program: &str, args: &[&str]) -> String {
+    match Command::new(program).args(args).output() {
+        Ok(output) if output.status.success() => String::from_utf8_lossy(&output.stdout).into_owned(),
+        Ok(output) => {
+            let said = String::from_utf8_lossy(&output.stderr);
+            panic!("`{program} {}` failed: {}", args.join(" "), said.trim())
+        }
+        Err(error) => panic!("cannot start `{program}` (network tests need iproute2 and util-linux): {error}"),
     }
 }
 
