@@ -161,11 +161,13 @@ fn candidate<A: Atomics>(set: &FlowSet, tag: u64, v: u64) -> Candidate {
     let mut best = Candidate::None;
     let mut best_age = 0;
     for way in 0..WAYS {
+        // The word first: if the way is taken and charged after this, the word that was seen here is no longer there
+        // to be swapped. The other way round the debt of the flow that took an empty way could be swapped away.
+        let full_at = A::load(&set.full_at[way]);
         let held = A::load(&set.tags[way]);
         if held == tag {
             return Candidate::Ours(way);
         }
-        let full_at = A::load(&set.full_at[way]);
         if held == EMPTY {
             // Ways fill in order, so the flow is in none behind this one.
             return Candidate::Free { way, tag: held, full_at };
