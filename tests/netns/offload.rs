@@ -6,7 +6,7 @@ use tests::{
     traffic::{Direction, until},
 };
 
-const UNLIMITED: &str = "--direction both --rate 1tbit --burst 1tb";
+const UNLIMITED: &str = "--direction both --rate 1tbit --burst 1024gb";
 const BYTES: u64 = 32 << 20;
 
 #[test]
@@ -38,7 +38,9 @@ fn joined_segments_count_as_what_crossed_the_wire() {
         let stats = same(&near, Direction::Egress, &far, Direction::Ingress);
         let frames = net.near.transmitted().since(before);
         assert!(frames.packets > BYTES / 1448, "segmentation offload is on: {frames:?}");
-        assert_eq!((stats.passed_packets, stats.passed_bytes), (frames.packets, frames.bytes), "{stats:?}");
+        // With GRO a veth receives by NAPI, and then counts bytes behind the Ethernet header.
+        let bytes = frames.bytes + 14 * frames.packets;
+        assert_eq!((stats.passed_packets, stats.passed_bytes), (frames.packets, bytes), "{stats:?}");
     }
 }
 

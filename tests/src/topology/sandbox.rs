@@ -13,6 +13,7 @@
 //! ends, however it ends, `cat` ends, and the kernel takes everything away: mounts, named network namespaces, pins.
 
 use std::{
+    ffi::OsStr,
     fmt,
     fs::{self, File},
     io::{BufRead, BufReader},
@@ -176,11 +177,14 @@ fn is_bpffs(path: &Path) -> bool {
     statfs(path).expect("statfs").filesystem_type() == BPF_FS_MAGIC
 }
 
-/// Adds everything under `dir`.
+/// Adds everything under `dir`, but not the iterators that the kernel itself puts into each bpffs.
 fn collect(dir: &Path, found: &mut Vec<String>) {
     let Ok(entries) = fs::read_dir(dir) else { return };
     for entry in entries.map_while(Result::ok) {
         let path = entry.path();
+        if matches!(path.file_name().and_then(OsStr::to_str), Some("maps.debug" | "progs.debug")) {
+            continue;
+        }
         found.push(path.display().to_string());
         if path.is_dir() {
             collect(&path, found);
