@@ -48,9 +48,6 @@ pub(super) fn change(
         .ok_or_else(|| pin::unusable(directory.path(), "vanished while it was changed"))?;
     attachment.settle()?;
     replaced?;
-    if old.clsact_added && hook != Hook::Clsact {
-        request.clsact().remove_empty_qdisc()?;
-    }
     Ok(attachment)
 }
 

@@ -62,6 +62,7 @@ impl Host {
             let repaired = repair(namespace, directory);
             host.admit(place, repaired)?;
         }
+        host.tree.prune();
         Ok(host)
     }
 
