@@ -11,16 +11,8 @@ use shaper_common::{
 };
 
 use super::{
-    clock, clsact,
-    clsact::Filter,
-    link::Link,
-    load::Program,
-    mapping::Mapping,
-    maps::Maps,
-    pin,
-    plain::Plain,
-    sys::Map,
-    table,
+    clock, clsact, clsact::Filter, link::Link, load::Program, mapping::Mapping, maps::Maps, pin, plain::Plain,
+    sys::Map, table,
 };
 use crate::{
     error::{Error, Result},

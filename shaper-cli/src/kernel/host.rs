@@ -123,7 +123,9 @@ impl Host {
             config,
             netns: self.namespace.name(),
             clsact_added: self.attachments.iter().any(|other| {
-                other.directory.place.ifindex == dev.ifindex && other.state == State::Active && other.record().clsact_added
+                other.directory.place.ifindex == dev.ifindex
+                    && other.state == State::Active
+                    && other.record().clsact_added
             }),
             run: &self.root.run,
         };

@@ -109,14 +109,17 @@ fn refused(error: EbpfError, run: &Path) -> Error {
             }
             let path = run.join("verifier.log");
             let hint = match fs::write(&path, log) {
-                Ok(()) => format!("the verifier's log is in {}; please report it with the kernel's version", path.display()),
+                Ok(()) => {
+                    format!("the verifier's log is in {}; please report it with the kernel's version", path.display())
+                }
                 Err(error) => format!("the verifier's log could not be saved in {}: {error}", path.display()),
             };
             Error::Kernel { what: "the kernel's verifier refused the program".into(), source: Some(io_error), hint }
         }
-        EbpfError::MapError(MapError::CreateError { name, io_error }) => {
-            Error::kernel(format!("create the map {name}"), "lower --max-flows, or give the machine more memory")(io_error)
-        }
+        EbpfError::MapError(MapError::CreateError { name, io_error }) => Error::kernel(
+            format!("create the map {name}"),
+            "lower --max-flows, or give the machine more memory",
+        )(io_error),
         error => match cause(&error) {
             Some(source) => Error::kernel(format!("load the program ({})", line(&error)), "see `dmesg`")(source),
             None => Error::Kernel {

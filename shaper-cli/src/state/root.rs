@@ -74,7 +74,8 @@ impl Root {
         nix::mount::mount(Some("bpf"), &bpffs, Some("bpf"), flags, Some("mode=0700")).map_err(|errno| {
             Error::io(format!("mount a bpffs at {OWN} (needs CAP_SYS_ADMIN, or one at {SYSTEM})"))(errno.into())
         })?;
-        let notice = format!("{SYSTEM} is not a bpffs: mounted one at {OWN} (`mount -t bpf bpf {SYSTEM}` gives the usual)");
+        let notice =
+            format!("{SYSTEM} is not a bpffs: mounted one at {OWN} (`mount -t bpf bpf {SYSTEM}` gives the usual)");
         Ok((Self { bpffs, run: view.path(RUN) }, Some(notice)))
     }
 }
@@ -104,7 +105,9 @@ impl View {
     fn path(&self, path: &str) -> PathBuf {
         match self {
             Self::Own => path.into(),
-            Self::Other(pid) => Path::new("/proc").join(pid.to_string()).join("root").join(path.trim_start_matches('/')),
+            Self::Other(pid) => {
+                Path::new("/proc").join(pid.to_string()).join("root").join(path.trim_start_matches('/'))
+            }
         }
     }
 }
