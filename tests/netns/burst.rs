@@ -88,7 +88,8 @@ fn exact(limit: &Attached<'_>, path: &Path<'_>, injector: &Injector<'_>, frame: 
 fn a_packet_larger_than_the_burst_never_passes() {
     let net = two_ns();
     for path in Direction::ALL.map(|direction| direction.of(&net)) {
-        let limit = Tool::on(&net.near).attach(&format!("--direction {} --rate 1gbit --burst 999", path.direction.word()));
+        let limit =
+            Tool::on(&net.near).attach(&format!("--direction {} --rate 1gbit --burst 999", path.direction.word()));
         let arrivals = path.arrivals(path.udp4().ethertype());
         let injector = path.injector();
         injector.send(&UdpFrame { len: 1000, ..path.udp4() }, 10);

@@ -83,15 +83,19 @@ fn a_renamed_device_is_shown_with_its_new_name() {
         {
             let tool = Tool::on(&net.near);
             attach(&net, &tool, hook);
-            net.near.ns.ip(&["link", "set", "near0", "down"]);
-            net.near.ns.ip(&["link", "set", "near0", "name", "wan0"]);
-            net.near.ns.ip(&["link", "set", "wan0", "up"]);
+            net.near.ns.ip("link set near0 down");
+            net.near.ns.ip("link set near0 name wan0");
+            net.near.ns.ip("link set wan0 up");
         }
         net.near.dev = "wan0".to_owned();
         net.near.wait_for_carrier();
         let tool = Tool::on(&net.near);
         let status = tool.status(Some("wan0"));
-        assert_eq!((status.len(), status[0].dev.as_str(), status[0].state.as_str()), (1, "wan0", "active"), "{status:?}");
+        assert_eq!(
+            (status.len(), status[0].dev.as_str(), status[0].state.as_str()),
+            (1, "wan0", "active"),
+            "{status:?}"
+        );
         assert_eq!(arriving(&net, 30), 10);
         assert_eq!(tool.stats(Some("wan0"))[0].dropped_packets, 20);
         tool.fails(1, &["status", "near0"]);
