@@ -1,6 +1,7 @@
 //! Killed at any instant, the tool leaves the old state or the new one, and the next command finds out which.
 
 use std::{
+    os::unix::process::ExitStatusExt,
     thread::sleep,
     time::{Duration, Instant},
 };
@@ -49,6 +50,7 @@ fn killed(hook: &str) {
     let mut objects = vec![net.near.objects()];
     let mut random = Random(0x5eed);
     let mut state = 10;
+    let mut killed = 0;
     for round in 0..ROUNDS {
         let (command, target) = COMMANDS[random.below(COMMANDS.len() as u64) as usize];
         let mut line = command.to_vec();
@@ -62,6 +64,7 @@ fn killed(hook: &str) {
         sleep(delay);
         child.kill().expect("kill");
         let ended = child.wait().expect("wait");
+        killed += usize::from(ended.signal().is_some());
 
         let story = format!("{hook} round {round}: {} after {delay:?}, {ended}", line.join(" "));
         let new = observed(&net, &tool, round, &story);
@@ -71,6 +74,7 @@ fn killed(hook: &str) {
         state = new;
         objects.push(net.near.objects());
     }
+    assert!(killed >= usize::from(ROUNDS / 4), "only {killed} commands were killed before they ended");
     tool.ok(&["detach", "--all"]);
     assert_eq!(tool.status(None), []);
     assert_eq!(net.sandbox.pins(), before, "{hook}");
