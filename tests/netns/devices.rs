@@ -2,7 +2,7 @@
 
 use tests::{
     tool::Tool,
-    topology::{TwoNs, two_ns},
+    topology::{TwoNs, two_ns, until},
     traffic::{Direction, ethertype},
 };
 
@@ -74,6 +74,24 @@ fn limits_of_a_gone_device_cannot_be_changed() {
     net.plug(Some(index));
     tool.fails(3, &["set", "near0", "--rate", "1mbit"]);
     tool.ok(&["detach", "near0"]);
+}
+
+#[test]
+fn a_device_that_moved_to_another_namespace_is_gone() {
+    for hook in HOOKS {
+        let net = two_ns();
+        let tool = Tool::on(&net.near);
+        let before = net.sandbox.pins();
+        attach(&net, &tool, hook);
+        let objects = net.near.objects();
+        net.near.ns.ip("link set near0 netns far");
+        let status = tool.status(None);
+        assert_eq!((status.len(), status[0].state.as_str()), (1, "gone"), "{hook}: {status:?}");
+        assert_eq!(Tool::on(&net.far).status(None), []);
+        tool.ok(&["detach", "--all"]);
+        assert_eq!(net.sandbox.pins(), before);
+        until("the kernel to free programs and maps", || objects.alive().is_empty().then_some(()));
+    }
 }
 
 #[test]
