@@ -42,7 +42,8 @@ fn threads_that_share_a_bucket_never_get_more_than_burst_and_rate_while_time_pas
     let bytes = together(3, worker).into_iter().sum::<u64>() * size;
     let earned = clock.into_inner() - step - V;
     assert!(bytes <= burst + earned, "{bytes} bytes of {burst} + {earned}");
-    assert!(bytes + size > burst + earned - step * size / 100, "{bytes} bytes of {burst} + {earned}");
+    // More is asked for than is earned, so that the bucket is nearly empty in the end.
+    assert!(bytes + 10 * size >= burst + earned, "{bytes} bytes of {burst} + {earned}");
 }
 
 /// Runs `worker` on so many threads and returns what each did.

@@ -1,9 +1,9 @@
 //! A bucket that does not refill (8 bit/s is a byte a second) passes what fits and not one packet more.
 
 use tests::{
-    tool::Tool,
+    tool::{Attached, RuleStats, Tool},
     topology::{TwoNs, two_ns},
-    traffic::{Direction, Path, UdpFrame},
+    traffic::{Direction, Injector, Path, UdpFrame},
 };
 
 use crate::HOOKS;
@@ -34,12 +34,19 @@ fn a_burst_passes_exactly_the_packets_that_fit_on_clsact_egress() {
     bursts(&two_ns(), HOOKS[1], Direction::Egress);
 }
 
+/// Each case is a flow of its own, with a full bucket of the burst that is then in force.
 fn bursts(net: &TwoNs, hook: &str, direction: Direction) {
     let path = direction.of(net);
+    let options = |burst| format!("--hook {hook} --direction {} --rate 8bit --burst {burst}", direction.word());
+    let limit = Tool::on(&net.near).attach(&options(1));
+    let injector = path.injector();
+    let mut sport = 1000;
     for frame in frames(&path) {
         let len = frame.len as u64;
         for burst in [len, 7 * len, 50 * len + len - REFILL] {
-            exact(net, &path, hook, &frame, burst);
+            limit.again(&options(burst));
+            sport += 1;
+            exact(&limit, &path, &injector, &UdpFrame { sport, ..frame }, burst);
         }
     }
 }
@@ -53,25 +60,27 @@ fn frames(path: &Path<'_>) -> Vec<UdpFrame> {
     frames
 }
 
-fn exact(net: &TwoNs, path: &Path<'_>, hook: &str, frame: &UdpFrame, burst: u64) {
+fn exact(limit: &Attached<'_>, path: &Path<'_>, injector: &Injector<'_>, frame: &UdpFrame, burst: u64) {
     let direction = path.direction;
-    let options = format!("--hook {hook} --direction {} --rate 8bit --burst {burst}", direction.word());
-    let limit = Tool::on(&net.near).attach(&options);
+    let (len, fit) = (frame.len as u64, burst / frame.len as u64);
+    let over = SENT - fit;
+    let before = limit.stats(direction);
     let arrivals = path.arrivals(frame.ethertype());
 
-    let sent = path.injector().send(frame, SENT as usize);
+    let sent = injector.send(frame, SENT as usize);
 
-    let (len, fit) = (frame.len as u64, burst / frame.len as u64);
-    assert_eq!(arrivals.count(), fit, "{frame:?} {options}");
-    let refused = if direction == Direction::Egress { SENT - fit } else { 0 };
-    assert_eq!((sent.frames, sent.refused), (SENT, refused), "{frame:?} {options}");
+    assert_eq!(arrivals.count(), fit, "{frame:?}, burst {burst}");
+    let refused = if direction == Direction::Egress { over } else { 0 };
+    assert_eq!((sent.frames, sent.refused), (SENT, refused), "{frame:?}, burst {burst}");
 
     let stats = limit.stats(direction);
-    assert_eq!((stats.passed_packets, stats.passed_bytes), (fit, fit * len), "{frame:?} {stats:?}");
-    assert_eq!((stats.dropped_packets, stats.dropped_bytes), (SENT - fit, (SENT - fit) * len), "{frame:?} {stats:?}");
-    assert_eq!((stats.reasons.conform.packets, stats.reasons.rate.packets), (fit, SENT - fit), "{stats:?}");
-    let flow = limit.flow(direction);
-    assert_eq!((flow.passed_packets, flow.dropped_packets), (fit, SENT - fit), "{flow:?}");
+    let packets = |part: fn(&RuleStats) -> u64| part(&stats) - part(&before);
+    assert_eq!((packets(|s| s.passed_packets), packets(|s| s.passed_bytes)), (fit, fit * len), "{stats:?}");
+    assert_eq!((packets(|s| s.dropped_packets), packets(|s| s.dropped_bytes)), (over, over * len), "{stats:?}");
+    assert_eq!(packets(|s| s.reasons.conform.packets), fit, "{stats:?}");
+    assert_eq!(packets(|s| s.reasons.rate.packets), over, "{stats:?}");
+    let flow = limit.flows(direction).into_iter().find(|flow| flow.sport == Some(frame.sport)).expect("the flow");
+    assert_eq!((flow.passed_packets, flow.dropped_packets), (fit, over), "{flow:?}");
     assert!(flow.level_bytes < len, "{flow:?}");
 }
 

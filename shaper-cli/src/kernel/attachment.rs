@@ -11,16 +11,8 @@ use shaper_common::{
 };
 
 use super::{
-    clock, clsact,
-    clsact::Filter,
-    link::Link,
-    load::Program,
-    mapping::Mapping,
-    maps::Maps,
-    pin,
-    plain::Plain,
-    sys::Map,
-    table,
+    clock, clsact, clsact::Filter, link::Link, load::Program, mapping::Mapping, maps::Maps, pin, plain::Plain,
+    sys::Map, table,
 };
 use crate::{
     error::{Error, Result},
@@ -51,6 +43,8 @@ pub(super) struct Attachment {
     pub(super) owner: Owner,
     /// Changes of limits so far.
     pub(super) epoch: u64,
+    /// The configuration that was in force before, or is to be next, if its program has a name still.
+    other: Option<Owner>,
     /// Id of the program that is pinned as `prog`.
     pinned: u32,
     /// Id of the one that is to replace it, or has done so with the pins not yet renamed.
@@ -78,8 +72,10 @@ impl Attachment {
         let next_flows = Some(id) == next && directory.has(&directory.next(map::FLOWS))?;
         let maps = Maps::open(&directory, next_flows)?;
         let epoch = look::<Control>(&maps.control, 0)?.epoch;
-        let owner = in_force(&directory, &maps.owner, id, epoch)?;
-        Ok(Some(Self { directory, maps, holder, state, owner, epoch, pinned: program.id, next }))
+        let mut halves = Halves::read(&maps.owner)?;
+        let owner = halves.take(id, epoch).map_err(|what| pin::unusable(directory.path(), &what))?;
+        let other = halves.rest().filter(|other| other.program_id == program.id || Some(other.program_id) == next);
+        Ok(Some(Self { directory, maps, holder, state, owner, epoch, other, pinned: program.id, next }))
     }
 
     /// The half of RULES and OWNER that is in force.
@@ -108,6 +104,10 @@ impl Attachment {
                     hook.remove(&filter)?;
                 }
             }
+            let added = self.other.as_ref().is_some_and(|other| other.record.clsact_added);
+            if added && !owner.record.clsact_added && self.state == State::Active {
+                hook.remove_empty_qdisc()?;
+            }
         }
         if self.state == State::Active {
             directory.mark(entry::FILTER, by_filter)?;
@@ -123,6 +123,7 @@ impl Attachment {
         }
         self.pinned = owner.program_id;
         self.next = None;
+        self.other = None;
         Ok(())
     }
 
@@ -205,22 +206,34 @@ fn running_filter(directory: &Directory, pinned: u32, next: Option<u32>) -> Resu
     Ok(vanished.then_some((Holder::Filter(None), pinned, State::Gone)))
 }
 
-/// The owner record that belongs to the program in force.
-fn in_force(directory: &Directory, owners: &Map, program_id: u32, epoch: u64) -> Result<Owner> {
-    let mut why = "it was never written".to_owned();
-    let mut halves = Vec::new();
-    for half in [0, 1] {
-        // The other half may never have been written, or belong to a change that was not made.
-        match Owner::decode(&look::<OwnerRecord>(owners, half)?) {
-            Ok(owner) if owner.program_id == program_id => halves.push((half, owner)),
-            Ok(_) => {}
-            Err(error) => why = error,
-        }
+/// The two owner records, as far as they make sense. One may never have been written, or be older than the change of
+/// which the other half is.
+struct Halves([Result<Owner, String>; 2]);
+
+impl Halves {
+    fn read(owners: &Map) -> Result<Self> {
+        let half = |half| Ok::<_, Error>(Owner::decode(&look::<OwnerRecord>(owners, half)?));
+        Ok(Self([half(0)?, half(1)?]))
     }
-    let current = |(at, owner): &(u32, Owner)| half(owner.epoch_base, epoch) == *at;
-    match halves.into_iter().find(current) {
-        Some((_, owner)) => Ok(owner),
-        None => Err(pin::unusable(directory.path(), &format!("has no record of the program that runs: {why}"))),
+
+    /// The record in force, which belongs to the program that runs and lies in the half that its number says.
+    fn take(&mut self, program_id: u32, epoch: u64) -> Result<Owner, String> {
+        let mut why = "none was written for it".to_owned();
+        for (at, half_owner) in (0..).zip(&mut self.0) {
+            match half_owner {
+                Ok(owner) if owner.program_id == program_id && half(owner.epoch_base, epoch) == at => {
+                    return std::mem::replace(half_owner, Err("taken".into()));
+                }
+                Ok(_) => {}
+                Err(error) => why.clone_from(error),
+            }
+        }
+        Err(format!("has no record of the program that runs: {why}"))
+    }
+
+    /// The other record.
+    fn rest(self) -> Option<Owner> {
+        self.0.into_iter().find_map(Result::ok)
     }
 }
 
@@ -261,6 +274,5 @@ pub(super) fn dismantle(directory: &Directory, qdisc: bool) -> Result<()> {
 /// The record of a directory in which nothing runs, if it was written.
 pub(super) fn leftover_record(directory: &Directory) -> Option<Record> {
     let maps = Maps::open(directory, false).ok()?;
-    let half = |half| look::<OwnerRecord>(&maps.owner, half).ok().and_then(|element| Owner::decode(&element).ok());
-    half(0).or_else(|| half(1)).map(|owner| owner.record)
+    Halves::read(&maps.owner).ok()?.rest().map(|owner| owner.record)
 }

@@ -48,9 +48,6 @@ pub(super) fn change(
         .ok_or_else(|| pin::unusable(directory.path(), "vanished while it was changed"))?;
     attachment.settle()?;
     replaced?;
-    if old.clsact_added && hook != Hook::Clsact {
-        request.clsact().remove_empty_qdisc()?;
-    }
     Ok(attachment)
 }
 
@@ -90,13 +87,13 @@ fn replace(
     let old = settings(attachment.record(), 0);
     let epoch_base = attachment.owner.epoch_base.wrapping_add(1);
     let new = settings(&record, epoch_base);
-    let keys = |settings: &shaper_common::abi::Settings| {
-        (settings.per, settings.prefix_v4, settings.prefix_v6, settings.link)
-    };
+    let keys =
+        |settings: &shaper_common::abi::Settings| (settings.per, settings.prefix_v4, settings.prefix_v6, settings.link);
     let same_keys = keys(&old) == keys(&new);
     let next_flows = !same_keys || old.set_mask != new.set_mask;
 
-    let program = Program::load(request.direction, new, &Source { directory: &directory, next_flows, run: request.run })?;
+    let program =
+        Program::load(request.direction, new, &Source { directory: &directory, next_flows, run: request.run })?;
     pin::create(&program, &directory.next(entry::PROGRAM))?;
     let maps = Maps::open(&directory, next_flows)?;
     let carry = if next_flows && same_keys {
@@ -118,9 +115,9 @@ fn replace(
     }
     if let Some(carry) = carry {
         sys::wait_for_programs();
-        match carry.finish(&limits.rate, now) {
-            0 => {}
-            homeless => notices.push(format!("the smaller flow table has no room for {homeless} flows with used buckets")),
+        let homeless = carry.finish(&limits.rate, now);
+        if homeless > 0 {
+            notices.push(format!("the smaller flow table has no room for {homeless} flows with used buckets"));
         }
     }
     Ok(())

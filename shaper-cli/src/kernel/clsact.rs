@@ -3,7 +3,10 @@
 //! A filter is ours if it has our handle and one of our programs. The qdisc is shared with everybody: it is added if it
 //! is missing, and removed only if we added it and nothing is left in it.
 
-use std::{io, os::fd::AsRawFd as _};
+use std::{
+    io,
+    os::fd::{AsFd as _, AsRawFd as _},
+};
 
 use super::load::Program;
 use crate::{
@@ -82,7 +85,8 @@ impl Hook {
             Some("clsact") => Ok(false),
             Some(kind) => Err(Error::Busy {
                 what: format!("the device has an `{kind}` qdisc where clsact would go"),
-                hint: "use `--hook tcx` (Linux 6.6), or replace that qdisc by clsact, which does the same and more".into(),
+                hint: "use `--hook tcx` (Linux 6.6), or replace that qdisc by clsact, which does the same and more"
+                    .into(),
             }),
             None => Ok(true),
         }
@@ -125,7 +129,10 @@ impl Hook {
     /// Adds a filter before or behind all others.
     pub(super) fn add(self, program: &Program, order: Order) -> Result<()> {
         let priority = priority(&self.filters()?, order).ok_or_else(|| Error::Busy {
-            what: format!("other filters leave no priority to run {order:?} at").to_lowercase(),
+            what: match order {
+                Order::First => "other filters leave no priority to run first at".into(),
+                Order::Last => "other filters leave no priority to run last at".into(),
+            },
             hint: "`tc filter show` lists them; use the other `--order`".into(),
         })?;
         self.put(program, priority, libc::NLM_F_CREATE | libc::NLM_F_EXCL, "add the filter")
@@ -148,8 +155,7 @@ impl Hook {
     }
 
     fn put(self, program: &Program, priority: u16, flags: libc::c_int, what: &str) -> Result<()> {
-        use std::os::fd::AsFd as _;
-        let fd = program.as_fd().as_raw_fd() as u32;
+        let fd = program.as_fd().as_raw_fd().cast_unsigned();
         let mut request = Message::request(libc::RTM_NEWTFILTER, flags);
         request.body(&self.tcmsg(HANDLE, self.parent, information(priority)));
         request.attribute(libc::TCA_KIND, b"bpf\0");
@@ -168,7 +174,11 @@ impl Hook {
         let mut request = Message::dump(libc::RTM_GETTFILTER);
         request.body(&self.tcmsg(0, self.parent, 0));
         let answers = ask(request, "list the filters")?;
-        Ok(answers.iter().filter(|answer| self.concerns(answer, self.parent)).filter_map(|answer| filter(answer)).collect())
+        Ok(answers
+            .iter()
+            .filter(|answer| self.concerns(answer, self.parent))
+            .filter_map(|answer| filter(answer))
+            .collect())
     }
 
     /// `struct tcmsg`: family, padding, index (at 4), handle (at 8), parent (at 12), info (at 16).
@@ -219,7 +229,13 @@ fn filter(answer: &[u8]) -> Option<Filter> {
         "bpf" => attributes.get(libc::TCA_OPTIONS).and_then(|options| Attributes::of(options).number(bpf::ID)),
         _ => None,
     };
-    Some(Filter { priority: (info >> 16) as u16, protocol: info & 0xffff, handle: number(answer, 8)?, kind, program_id })
+    Some(Filter {
+        priority: (info >> 16) as u16,
+        protocol: info & 0xffff,
+        handle: number(answer, 8)?,
+        kind,
+        program_id,
+    })
 }
 
 /// The priority of a filter that is to run before or behind all of `filters`; low numbers run first. `None` if there is

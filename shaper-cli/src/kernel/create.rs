@@ -38,7 +38,9 @@ impl Request<'_> {
     pub(super) fn hook(&self) -> Result<Hook> {
         match self.config.hook {
             HookChoice::Clsact => Ok(Hook::Clsact),
-            HookChoice::Auto | HookChoice::Tcx if link::supported(self.device.ifindex, self.direction)? => Ok(Hook::Tcx),
+            HookChoice::Auto | HookChoice::Tcx if link::supported(self.device.ifindex, self.direction)? => {
+                Ok(Hook::Tcx)
+            }
             HookChoice::Auto => Ok(Hook::Clsact),
             HookChoice::Tcx => Err(Error::Kernel {
                 what: "this kernel has no TCX".into(),

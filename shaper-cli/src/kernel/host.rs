@@ -10,7 +10,7 @@ use crate::{
     error::{Error, Result},
     model::{Config, Device, Direction, Flow, Found, Outcome, RuleStats, State},
     net::{self, Namespace},
-    state::{Directory, Lock, Place, Root, Tree},
+    state::{Directory, Lock, Place, Record, Root, Tree},
 };
 
 /// The pinned state of a network namespace, locked while this lives.
@@ -62,6 +62,7 @@ impl Host {
             let repaired = repair(namespace, directory);
             host.admit(place, repaired)?;
         }
+        host.tree.prune();
         Ok(host)
     }
 
@@ -122,7 +123,9 @@ impl Host {
             config,
             netns: self.namespace.name(),
             clsact_added: self.attachments.iter().any(|other| {
-                other.directory.place.ifindex == dev.ifindex && other.state == State::Active && other.record().clsact_added
+                other.directory.place.ifindex == dev.ifindex
+                    && other.state == State::Active
+                    && other.record().clsact_added
             }),
             run: &self.root.run,
         };
@@ -149,8 +152,7 @@ impl Host {
     pub fn detach(&mut self, found: &Found) -> Result<()> {
         let at = self.position(self.place(found)).ok_or_else(|| not_attached(found))?;
         let Attachment { directory, owner, state, .. } = self.attachments.swap_remove(at);
-        // Where the filter or the device has vanished, a qdisc that is there now may be somebody else's.
-        dismantle(&directory, owner.record.clsact_added && state == State::Active)
+        dismantle(&directory, has_our_qdisc(&self.namespace, &owner.record, state)?)
     }
 
     /// The counters of each rule.
@@ -179,7 +181,7 @@ impl Host {
                 && (it == place || (it.direction == place.direction && attachment.record().dev == name))
         };
         for attachment in self.attachments.extract_if(.., dead) {
-            dismantle(&attachment.directory, false)?;
+            dismantle(&attachment.directory, has_our_qdisc(&self.namespace, attachment.record(), State::Gone)?)?;
         }
         Ok(())
     }
@@ -215,14 +217,17 @@ fn repair(namespace: &Namespace, directory: Directory) -> Result<Option<Attachme
         attachment.settle()?;
         return Ok(Some(attachment));
     }
-    let added = leftover_record(&directory).filter(|record| record.clsact_added);
-    let qdisc = match added {
-        Some(record) => {
-            let same = |device: &Device| device.ifindex == record.ifindex && device.name == record.dev;
-            net::devices(namespace)?.iter().any(same)
-        }
+    let qdisc = match leftover_record(&directory) {
+        Some(record) => has_our_qdisc(namespace, &record, State::Gone)?,
         None => false,
     };
     dismantle(&directory, qdisc)?;
     Ok(None)
+}
+
+/// Whether a clsact qdisc on the recorded device is the one we added. Where the device has vanished, one with its index
+/// may be another.
+fn has_our_qdisc(namespace: &Namespace, record: &Record, state: State) -> Result<bool> {
+    let same = |device: &Device| device.ifindex == record.ifindex && device.name == record.dev;
+    Ok(record.clsact_added && (state == State::Active || net::devices(namespace)?.iter().any(same)))
 }

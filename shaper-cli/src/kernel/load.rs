@@ -104,16 +104,22 @@ fn refused(error: EbpfError, run: &Path) -> Error {
             if log.is_empty() || io_error.raw_os_error() == Some(libc::EPERM) {
                 return Error::kernel("load the program", "see `dmesg`")(io_error);
             }
+            if lacks_perfmon() {
+                return Error::Privilege { what: "load the program without CAP_PERFMON".into() };
+            }
             let path = run.join("verifier.log");
             let hint = match fs::write(&path, log) {
-                Ok(()) => format!("the verifier's log is in {}; please report it with the kernel's version", path.display()),
+                Ok(()) => {
+                    format!("the verifier's log is in {}; please report it with the kernel's version", path.display())
+                }
                 Err(error) => format!("the verifier's log could not be saved in {}: {error}", path.display()),
             };
             Error::Kernel { what: "the kernel's verifier refused the program".into(), source: Some(io_error), hint }
         }
-        EbpfError::MapError(MapError::CreateError { name, io_error }) => {
-            Error::kernel(format!("create the map {name}"), "lower --max-flows, or give the machine more memory")(io_error)
-        }
+        EbpfError::MapError(MapError::CreateError { name, io_error }) => Error::kernel(
+            format!("create the map {name}"),
+            "lower --max-flows, or give the machine more memory",
+        )(io_error),
         error => match cause(&error) {
             Some(source) => Error::kernel(format!("load the program ({})", line(&error)), "see `dmesg`")(source),
             None => Error::Kernel {
@@ -123,6 +129,15 @@ fn refused(error: EbpfError, run: &Path) -> Error {
             },
         },
     }
+}
+
+/// Whether this is a process whose programs the verifier holds to stricter rules, under which ours does not pass.
+fn lacks_perfmon() -> bool {
+    /// `CAP_PERFMON` and `CAP_SYS_ADMIN`, either of which will do.
+    const ANY_OF: u64 = 1 << 38 | 1 << 21;
+    let status = fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
+    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    effective.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & ANY_OF == 0)
 }
 
 /// The system's error at the bottom of a chain.

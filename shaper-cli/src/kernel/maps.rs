@@ -51,15 +51,9 @@ pub(super) struct Maps {
 impl Maps {
     /// Opens the maps of a directory; the flow table that is to replace the present one, if `next_flows`.
     pub(super) fn open(directory: &Directory, next_flows: bool) -> Result<Self> {
-        let flows = Layout {
-            name: FLOWS,
-            kind: ARRAY,
-            value_size: size_of::<FlowSet>(),
-            entries: None,
-            flags: MAPPABLE,
-        };
-        let counters =
-            Layout { kind: PER_CPU_ARRAY, ..array::<RuleCounters>(COUNTERS, 1) };
+        let flows =
+            Layout { name: FLOWS, kind: ARRAY, value_size: size_of::<FlowSet>(), entries: None, flags: MAPPABLE };
+        let counters = Layout { kind: PER_CPU_ARRAY, ..array::<RuleCounters>(COUNTERS, 1) };
         // Opened for its check alone: the programs use it, and a new program is loaded with it.
         open(directory, &array::<RuleState>(STATES, 1), false)?;
         Ok(Self {

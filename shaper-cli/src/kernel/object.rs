@@ -26,9 +26,9 @@ pub(super) fn checked() -> Result<&'static [u8]> {
 
 /// A number that differs for every object (FNV-1a): an attachment of another one is updated.
 pub(super) fn fingerprint() -> u64 {
-    OBJECT.iter().fold(0xcbf2_9ce4_8422_2325, |print, byte| {
-        (print ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    })
+    OBJECT
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325, |print, byte| (print ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3))
 }
 
 #[cfg(test)]

@@ -156,7 +156,7 @@ unsafe fn bpf_fd<A>(command: libc::c_int, attributes: &mut A) -> io::Result<Owne
 }
 
 fn number(fd: impl AsFd) -> u32 {
-    fd.as_fd().as_raw_fd() as u32
+    fd.as_fd().as_raw_fd().cast_unsigned()
 }
 
 fn address<T>(value: *const T) -> u64 {
@@ -290,12 +290,7 @@ pub(super) fn link_info(link: BorrowedFd<'_>) -> io::Result<LinkInfo> {
 }
 
 /// Attaches a program to a device by a link.
-pub(super) fn create_link(
-    program: impl AsFd,
-    ifindex: u32,
-    attach_type: u32,
-    flags: u32,
-) -> io::Result<OwnedFd> {
+pub(super) fn create_link(program: impl AsFd, ifindex: u32, attach_type: u32, flags: u32) -> io::Result<OwnedFd> {
     let mut link = CreateLink { program: number(program), ifindex, attach_type, flags, ..CreateLink::default() };
     // SAFETY: the layout is LINK_CREATE's for TCX, without pointers, and the command returns a new descriptor.
     unsafe { bpf_fd(LINK_CREATE, &mut link) }

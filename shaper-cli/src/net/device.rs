@@ -24,7 +24,8 @@ pub fn devices(namespace: &Namespace) -> Result<Vec<Device>> {
     };
     let mut request = Message::dump(libc::RTM_GETLINK);
     request.body(&[0; IFINFOMSG]);
-    let answers = Socket::route().and_then(|socket| socket.dump(request)).map_err(|source| Error::io(what())(source))?;
+    let answers =
+        Socket::route().and_then(|socket| socket.dump(request)).map_err(|source| Error::io(what())(source))?;
     Ok(answers.iter().filter_map(|answer| parse(answer)).collect())
 }
 

@@ -36,7 +36,7 @@ impl Message {
     fn new(kind: u16, flags: libc::c_int) -> Self {
         let mut message = vec![0; HEADER];
         message[4..6].copy_from_slice(&kind.to_ne_bytes());
-        message[6..8].copy_from_slice(&(flags as u16).to_ne_bytes());
+        message[6..8].copy_from_slice(&(flags.cast_unsigned() as u16).to_ne_bytes());
         Self(message)
     }
 
@@ -115,40 +115,46 @@ impl Socket {
                 len => len?,
             };
             let mut datagram = &buffer[..len];
-            while let Some((kind, flags, number, payload, rest)) = split(datagram) {
+            while let Some((part, rest)) = split(datagram) {
                 datagram = rest;
-                if number != sequence {
+                if part.sequence != sequence {
                     continue;
                 }
-                consistent &= i32::from(flags) & libc::NLM_F_DUMP_INTR == 0;
-                match i32::from(kind) {
+                consistent &= i32::from(part.flags) & libc::NLM_F_DUMP_INTR == 0;
+                match i32::from(part.kind) {
                     libc::NLMSG_ERROR | libc::NLMSG_DONE => {
                         // Both begin with an error number: 0 or less.
-                        return match field(payload, 0).map_or(0, i32::from_ne_bytes) {
+                        return match field(part.payload, 0).map_or(0, i32::from_ne_bytes) {
                             0 if consistent => Ok(answers),
                             0 => Err(io::ErrorKind::Interrupted.into()),
-                            error => Err(io::Error::from_raw_os_error(-error)),
+                            error => Err(io::Error::from_raw_os_error(error.saturating_neg())),
                         };
                     }
-                    _ => answers.push(payload.to_vec()),
+                    _ => answers.push(part.payload.to_vec()),
                 }
             }
         }
     }
 }
 
-/// The first message of a datagram (type, flags, sequence number, payload) and what follows it.
-fn split(datagram: &[u8]) -> Option<(u16, u16, u32, &[u8], &[u8])> {
+/// A received message.
+struct Part<'a> {
+    kind: u16,
+    flags: u16,
+    sequence: u32,
+    payload: &'a [u8],
+}
+
+/// The first message of a datagram and what follows it.
+fn split(datagram: &[u8]) -> Option<(Part<'_>, &[u8])> {
     let len = u32::from_ne_bytes(field(datagram, 0)?) as usize;
-    let payload = datagram.get(HEADER..len)?;
-    let rest = datagram.get(len.next_multiple_of(4)..).unwrap_or_default();
-    Some((
-        u16::from_ne_bytes(field(datagram, 4)?),
-        u16::from_ne_bytes(field(datagram, 6)?),
-        u32::from_ne_bytes(field(datagram, 8)?),
-        payload,
-        rest,
-    ))
+    let part = Part {
+        kind: u16::from_ne_bytes(field(datagram, 4)?),
+        flags: u16::from_ne_bytes(field(datagram, 6)?),
+        sequence: u32::from_ne_bytes(field(datagram, 8)?),
+        payload: datagram.get(HEADER..len)?,
+    };
+    Some((part, datagram.get(len.next_multiple_of(4)..).unwrap_or_default()))
 }
 
 /// The `N` bytes at `offset`.
@@ -203,9 +209,9 @@ mod tests {
         message.attribute(1, b"odd\0\0");
         message.nested(2, |inner| inner.attribute(3, &99u32.to_ne_bytes()));
         let bytes = message.finish(5).to_vec();
-        let (kind, _, sequence, payload, rest) = split(&bytes).expect("whole");
-        assert_eq!((kind, sequence, rest.len()), (7, 5, 0));
-        let attributes = Attributes::of(&payload[4..]);
+        let (part, rest) = split(&bytes).expect("whole");
+        assert_eq!((part.kind, part.sequence, rest.len()), (7, 5, 0));
+        let attributes = Attributes::of(&part.payload[4..]);
         assert_eq!(attributes.text(1).as_deref(), Some("odd"));
         assert_eq!(Attributes::of(attributes.get(2).expect("there")).number(3), Some(99));
         assert_eq!(attributes.get(4), None);

@@ -103,6 +103,11 @@ impl Tree {
         Ok(directory)
     }
 
+    /// Removes what a detach that was killed has left of the tree, if that is empty.
+    pub(crate) fn prune(&self) {
+        prune(&self.version);
+    }
+
     fn directory(&self, place: Place) -> Directory {
         Directory { place, path: self.version.join(place.to_string()) }
     }
@@ -186,14 +191,20 @@ impl Directory {
         }
         self.mark(entry::FILTER, false)?;
         ignore_missing(fs::remove_dir(&self.path)).map_err(Error::io(format!("remove {}", self.path.display())))?;
-        for parent in self.path.ancestors().skip(1).take(2) {
-            match fs::remove_dir(parent) {
-                Ok(()) => {}
-                // Other attachments are in it.
-                Err(_) => break,
-            }
+        if let Some(version) = self.path.parent() {
+            prune(version);
         }
         Ok(())
+    }
+}
+
+/// Removes the directory of a version, and the top, if they are empty.
+fn prune(version: &Path) {
+    for directory in version.ancestors().take(2) {
+        if ignore_missing(fs::remove_dir(directory)).is_err() {
+            // There are other attachments in it.
+            break;
+        }
     }
 }
 

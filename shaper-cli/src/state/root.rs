@@ -1,10 +1,12 @@
 //! Which bpffs the pins are in.
 //!
-//! `/sys/fs/bpf` if that is one, else a bpffs of our own. What counts is the mount namespace of process 1: `ip netns
-//! exec` and services with a private view of /sys have another one, and a pin made there would vanish with it.
+//! `/sys/fs/bpf` if that is one, else a bpffs of our own. What counts is the mount namespace of process 1, or of the
+//! outermost ancestor: `ip netns exec` and services with a private view of /sys have another one, and a pin made there
+//! would vanish with it.
 
 use std::{
     fs::{self, DirBuilder},
+    iter,
     os::unix::fs::DirBuilderExt as _,
     path::{Path, PathBuf},
 };
@@ -59,7 +61,7 @@ impl Root {
             return Ok((root, None));
         }
         let view = View::persistent();
-        if matches!(view, View::Process1) {
+        if matches!(view, View::Other(_)) {
             return Err(Error::State {
                 what: format!("{SYSTEM} is private to this mount namespace and pins made in it would vanish"),
                 hint: "inside `ip netns exec`, leave it and use `shaper -n NAME`; else mount a bpffs at /sys/fs/bpf outside"
@@ -72,7 +74,8 @@ impl Root {
         nix::mount::mount(Some("bpf"), &bpffs, Some("bpf"), flags, Some("mode=0700")).map_err(|errno| {
             Error::io(format!("mount a bpffs at {OWN} (needs CAP_SYS_ADMIN, or one at {SYSTEM})"))(errno.into())
         })?;
-        let notice = format!("{SYSTEM} is not a bpffs: mounted one at {OWN} (`mount -t bpf bpf {SYSTEM}` gives the usual)");
+        let notice =
+            format!("{SYSTEM} is not a bpffs: mounted one at {OWN} (`mount -t bpf bpf {SYSTEM}` gives the usual)");
         Ok((Self { bpffs, run: view.path(RUN) }, Some(notice)))
     }
 }
@@ -81,16 +84,20 @@ impl Root {
 enum View {
     /// This process's root.
     Own,
-    /// The root of process 1, whose mount namespace is another one.
-    Process1,
+    /// The root of this process, whose mount namespace is another one and outlives ours.
+    Other(u32),
 }
 
 impl View {
     fn persistent() -> Self {
-        let namespace = |process: &str| fs::read_link(Path::new("/proc").join(process).join("ns/mnt")).ok();
-        match (namespace("self"), namespace("1")) {
-            (Some(own), Some(first)) if own != first => Self::Process1,
-            // The same, or not for us to see: then there is no way into the other one either.
+        let own = mount_namespace("self");
+        let outermost = iter::once(1).chain(ancestors().into_iter().rev()).find_map(|pid| {
+            let namespace = mount_namespace(&pid.to_string())?;
+            Some((pid, namespace))
+        });
+        match outermost {
+            Some((pid, namespace)) if own.is_some_and(|own| own != namespace) => Self::Other(pid),
+            // The same, or none is for us to see.
             _ => Self::Own,
         }
     }
@@ -98,9 +105,26 @@ impl View {
     fn path(&self, path: &str) -> PathBuf {
         match self {
             Self::Own => path.into(),
-            Self::Process1 => Path::new("/proc/1/root").join(path.trim_start_matches('/')),
+            Self::Other(pid) => {
+                Path::new("/proc").join(pid.to_string()).join("root").join(path.trim_start_matches('/'))
+            }
         }
     }
+}
+
+fn mount_namespace(process: &str) -> Option<PathBuf> {
+    fs::read_link(Path::new("/proc").join(process).join("ns/mnt")).ok()
+}
+
+/// The parent, its parent and so on, as far as this process's PID namespace goes. They stand in where process 1 may not
+/// be looked at, as under some security modules.
+fn ancestors() -> Vec<u32> {
+    let parent = |pid: &u32| {
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+        let parent = status.lines().find_map(|line| line.strip_prefix("PPid:"))?.trim().parse().ok()?;
+        (parent != 0).then_some(parent)
+    };
+    iter::successors(parent(&std::process::id()), parent).collect()
 }
 
 fn is_bpffs(path: &Path) -> bool {

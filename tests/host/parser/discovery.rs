@@ -1,6 +1,6 @@
 //! Neighbour and router discovery is free, and nothing else that looks like it.
 
-use shaper_common::packet::{Parsed, parse, proto};
+use shaper_common::packet::{Link, Parsed, parse, proto};
 use tests::frames::{Extension, Frame, Ipv6, Network, Upper, VLAN};
 
 fn is_exempt(ip: Ipv6) -> bool {
@@ -52,4 +52,24 @@ fn another_protocol_that_starts_with_its_type_is_limited() {
 fn a_message_without_a_first_byte_is_limited() {
     let upper = Upper::new(proto::ICMPV6, Vec::new());
     assert!(!is_exempt(Ipv6 { hop_limit: 255, ..Ipv6::new(upper) }));
+}
+
+#[test]
+fn a_header_that_does_not_say_version_6_announces_no_discovery() {
+    let bytes = Frame::ethernet(Network::V6(message(135))).bytes();
+    for version in (0..16).filter(|&version| version != 6) {
+        let mut bytes = bytes.clone();
+        bytes[14] = version << 4;
+        assert_ne!(parse(&bytes[..], Link::Ethernet), Parsed::Exempt, "version {version}");
+    }
+}
+
+#[test]
+fn a_header_that_is_cut_off_announces_no_discovery() {
+    let bytes = Frame::ethernet(Network::V6(message(135))).bytes();
+    for len in 14..bytes.len() {
+        // All that has to be read is the IP header and the type.
+        let expected = len > 14 + 40;
+        assert_eq!(parse(&bytes[..len], Link::Ethernet) == Parsed::Exempt, expected, "{len} bytes");
+    }
 }

@@ -69,12 +69,14 @@ impl Path<'_> {
     pub fn tcp_goodput(&self, v6: bool, warm_up: Duration, window: Duration) -> Goodput {
         let Connection { mut sender, mut receiver } = self.connect(v6);
         thread::scope(|scope| {
-            // Writes until the receiver has gone.
+            let stop = sender.try_clone().expect("another handle on the sender");
             scope.spawn(move || while sender.write_all(&CHUNK).is_ok() {});
             read_until(&mut receiver, Some(Instant::now() + warm_up));
             let start = Instant::now();
             let bytes = read_until(&mut receiver, Some(start + window));
-            Goodput { bytes, time: start.elapsed() }
+            let time = start.elapsed();
+            stop.shutdown(Shutdown::Both).expect("stop the sender");
+            Goodput { bytes, time }
         })
     }
 
