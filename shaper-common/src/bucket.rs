@@ -71,8 +71,8 @@ pub const fn offer(full_at: u64, v: u64, burst: u64, cost: u64) -> Option<u64> {
 /// Charges a packet of `cost` bytes to a shared bucket whose clock reads `v`; false if it does not conform.
 ///
 /// A packet that does not conform writes nothing. After [`CHARGE_TRIES`] lost races the word has just been charged by
-/// others, so it is ahead of `v`, and an unconditional add is the same charge; it is taken back if others used up the
-/// room in between, which can only refuse, never admit too much.
+/// others, so it is ahead of `v`, or behind by no more than their clocks lag, and an unconditional add is the same
+/// charge. It is taken back if others used up the room in between, which can only refuse, never admit too much.
 #[inline(always)]
 #[must_use]
 pub fn charge<A: Atomics>(word: &AtomicU64, v: u64, burst: u64, cost: u64) -> bool {

@@ -159,7 +159,10 @@ impl Key {
 fn masked(address: Address, family: Family, prefix: Prefix) -> Address {
     match family {
         Family::V4 => [address[0] & leading(prefix.v4).swap_bytes(), 0],
-        _ => [address[0] & leading(prefix.v6).swap_bytes(), address[1] & leading(prefix.v6.saturating_sub(64)).swap_bytes()],
+        _ => [
+            address[0] & leading(prefix.v6).swap_bytes(),
+            address[1] & leading(prefix.v6.saturating_sub(64)).swap_bytes(),
+        ],
     }
 }
 

@@ -54,6 +54,7 @@ files! {
     "ipv4_ports_in_padding",
     "ipv4_that_says_6",
     "ipv6_ah",
+    "ipv6_ah_short",
     "ipv6_chain",
     "ipv6_chain_cut",
     "ipv6_chain_eight",

@@ -1,6 +1,6 @@
 //! Whether a packet may be said to have ports: etherparse, which walks only what the packet holds and the length field
-//! of its IP header vouches for, and beyond what it knows (mobility headers, hop-by-hop options in any place) a step of
-//! our own.
+//! of its IP header vouches for, and beyond what it knows (mobility headers, hop-by-hop options in any place,
+//! authentication headers too short to be any, which Linux walks) a step of our own.
 
 use etherparse::{IpNumber, Ipv6ExtensionsSlice, LaxNetSlice, LaxSlicedPacket};
 use shaper_common::packet::proto;
@@ -55,10 +55,13 @@ pub(super) fn upper(bytes: &[u8]) -> Option<Upper<'_>> {
 
 /// Goes on where etherparse stops.
 fn walk(upper: Upper<'_>) -> Upper<'_> {
-    let is_known = [proto::MOBILITY, proto::HOP_BY_HOP].contains(&upper.proto);
     let &[next, units, ..] = upper.bytes else { return upper };
-    let len = (usize::from(units) + 1) * 8;
-    if !is_known || upper.fragmented || upper.bytes.len() < len {
+    let len = match upper.proto {
+        proto::MOBILITY | proto::HOP_BY_HOP => (usize::from(units) + 1) * 8,
+        proto::AH if units == 0 => 8,
+        _ => return upper,
+    };
+    if upper.fragmented || upper.bytes.len() < len {
         return upper;
     }
     let (chain, next, rest, _) = Ipv6ExtensionsSlice::from_slice_lax(IpNumber(next), &upper.bytes[len..]);

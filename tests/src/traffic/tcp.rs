@@ -94,7 +94,7 @@ impl Path<'_> {
     }
 }
 
-const CHUNK: [u8; 1 << 16] = [0x5a; 1 << 16];
+static CHUNK: [u8; 1 << 16] = [0x5a; 1 << 16];
 
 /// Reads to the end of the stream, or to a point in time; the number of bytes.
 fn read_until(stream: &mut TcpStream, end: Option<Instant>) -> u64 {
