@@ -36,7 +36,8 @@ const SETTINGS: Settings = Settings {
     prefix_v6: 128,
     link: Link::Ethernet as u8,
     overflow: Overflow::Shared as u8,
-    reserved: [0; 6],
+    features: 0,
+    reserved: [0; 5],
 };
 
 /// A limit that earns nothing while a test runs.
