@@ -5,9 +5,11 @@
 //! debt takes no ninth flow; what happens to that one is the attachment's overflow policy.
 //!
 //! A way is taken in two compare-and-swaps: first the bucket word, from the full value that was seen to "full now",
-//! then the tag. If two CPUs want the same way, one of the four words differs and the loser looks again. What remains:
-//! a packet of the forgotten flow that is between finding its way and charging it charges the new flow instead. One
-//! packet, charged to the wrong bucket, is the worst that a race can do.
+//! then the tag. If two CPUs want the same way, one of the four words differs and the loser looks again. What remains is
+//! charged to the wrong bucket, not lost: a packet of the forgotten flow between the two swaps is charged to the new one,
+//! and if two CPUs bring the first packets of one flow at the same instant to different ways, one packet each. A CPU that
+//! is held up between its swaps (by a hypervisor, say) lets as many packets of the forgotten flow through to the new one's
+//! bucket as come meanwhile, at most a burst.
 
 use core::mem::{offset_of, size_of};
 
