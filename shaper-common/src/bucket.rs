@@ -15,7 +15,7 @@ use crate::{
 const MAX_DEBT: u64 = 1 << 42;
 
 /// How often a charge is retried before it takes the way that cannot fail.
-const CHARGE_TRIES: u32 = 3;
+const CHARGE_TRIES: u32 = 8;
 
 /// A rate and the burst it allows.
 #[repr(C)]
