@@ -91,3 +91,37 @@ mod share {
         Share::parse(&text).map(Some).map_err(|error| D::Error::custom(error.to_string()))
     }
 }
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+mod tests {
+    use super::*;
+    use crate::plan::example;
+
+    #[test]
+    fn limits_are_read_back() {
+        let soft = Share::parse("12.5%").ok();
+        for limits in [
+            Limits::default(),
+            Limits::BLOCK,
+            example::limits(),
+            Limits { soft, violate: Action::Mark(u32::MAX), ..example::limits() },
+        ] {
+            let json = serde_json::to_string(&limits).unwrap();
+            assert_eq!(serde_json::from_str::<Limits>(&json).unwrap(), limits, "{json}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_there_is_no_limit() {
+        assert_eq!(serde_json::from_str::<Limits>("{}").unwrap(), Limits::default());
+        for bad in [
+            r#"{"rate":{"rate":7,"burst":1,"burst_given":true}}"#,
+            r#"{"pps":{"rate":1,"burst":0,"burst_given":true}}"#,
+            r#"{"exceed":"reject"}"#,
+            r#"{"soft":"10"}"#,
+        ] {
+            assert!(serde_json::from_str::<Limits>(bad).is_err(), "{bad}");
+        }
+    }
+}

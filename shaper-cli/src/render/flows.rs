@@ -43,6 +43,7 @@ pub fn flows(
     let order = match sort {
         Sort::Dropped => "most dropped first",
         Sort::Passed => "most passed first",
+        Sort::Level if found.config.limits.rate.is_none() => "without a rate there are no levels: most passed first",
         Sort::Level => "emptiest bucket first",
     };
     writeln!(out, "{} of {tracked} flows, {order}", flows.len())?;
