@@ -92,9 +92,10 @@ impl<'a> Model<'a> {
         let drawn = self.drawn;
         let [has_peak, has_rate, has_pps, has_total] =
             [feature::PEAK, feature::RATE, feature::PPS, feature::DEVICE_TOTAL].map(|bit| self.has(bit));
-        let [rate, peak, pps] = self.flows.entry(flow).or_insert_with(|| {
-            [drawn.rate, drawn.peak, drawn.pps].map(|(per_ns, depth)| Tokens::new(per_ns, depth))
-        });
+        let [rate, peak, pps] = self
+            .flows
+            .entry(flow)
+            .or_insert_with(|| [drawn.rate, drawn.peak, drawn.pps].map(|(per_ns, depth)| Tokens::new(per_ns, depth)));
         let total = &mut self.total;
         let largest = if has_peak { peak.depth } else { rate.depth };
         if (has_rate && bytes > largest) || (has_total && bytes > total.depth) {

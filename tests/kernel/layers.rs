@@ -150,11 +150,8 @@ fn a_block_drops_all_but_what_is_exempt() {
 #[test]
 fn flows_without_a_way_share_every_limit_of_a_flow() {
     let limits = RuleLimits { rate: packets(3), pps: count(2), ..RuleLimits::default() };
-    let mut rig = Rig::new(
-        program::TC_INGRESS,
-        Settings { features: feature::RATE | feature::PPS, ..settings(1) },
-        limits,
-    );
+    let mut rig =
+        Rig::new(program::TC_INGRESS, Settings { features: feature::RATE | feature::PPS, ..settings(1) }, limits);
     for sport in 0..8 {
         assert_eq!(rig.frame(&udp4(sport, 53, SIZE)), PASS);
     }
@@ -168,12 +165,12 @@ fn flows_without_a_way_share_every_limit_of_a_flow() {
 #[test]
 fn a_way_is_taken_only_when_all_its_buckets_are_full() {
     // Packets owe for longer than bytes: one way's bytes are long full, its packets are not.
-    let limits = RuleLimits { rate: Limit::new(1_000_000_000_000, 1 << 30, crate::rig::now()), pps: count(5), ..RuleLimits::default() };
-    let rig = Rig::new(
-        program::TC_INGRESS,
-        Settings { features: feature::RATE | feature::PPS, ..settings(1) },
-        limits,
-    );
+    let limits = RuleLimits {
+        rate: Limit::new(1_000_000_000_000, 1 << 30, crate::rig::now()),
+        pps: count(5),
+        ..RuleLimits::default()
+    };
+    let rig = Rig::new(program::TC_INGRESS, Settings { features: feature::RATE | feature::PPS, ..settings(1) }, limits);
     for sport in 0..8 {
         assert_eq!(rig.kernel(&Skb::plain(&udp4(sport, 53, SIZE))).0, Verdict::Pass);
     }

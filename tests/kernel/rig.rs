@@ -129,9 +129,8 @@ impl Rig {
         options.data_out = Some(&mut bytes);
         let mut context = context;
         options.ctx_out = Some(&mut context);
-        let result = classifier
-            .test_run(options)
-            .unwrap_or_else(|error| panic!("BPF_PROG_TEST_RUN of {skb:02x?}: {error:?}"));
+        let result =
+            classifier.test_run(options).unwrap_or_else(|error| panic!("BPF_PROG_TEST_RUN of {skb:02x?}: {error:?}"));
         let verdict = match result.return_value {
             UNSPEC => Verdict::Pass,
             SHOT => Verdict::Drop,

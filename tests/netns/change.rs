@@ -64,7 +64,8 @@ fn a_burst_that_was_not_given_follows_the_rate() {
 #[test]
 fn set_during_a_flood_gives_nobody_a_burst() {
     /// Bits per second, each for about a third of a second.
-    const RATES: [u64; 8] = [10_000_000, 40_000_000, 5_000_000, 20_000_000, 5_000_000, 40_000_000, 8_000_000, 10_000_000];
+    const RATES: [u64; 8] =
+        [10_000_000, 40_000_000, 5_000_000, 20_000_000, 5_000_000, 40_000_000, 8_000_000, 10_000_000];
     const BURST: u64 = 1 << 20;
     let net = two_ns();
     let path = Direction::Ingress.of(&net);

@@ -91,7 +91,11 @@ fn a_renamed_device_is_shown_with_its_new_name() {
         net.near.wait_for_carrier();
         let tool = Tool::on(&net.near);
         let status = tool.status(Some("wan0"));
-        assert_eq!((status.len(), status[0].dev.as_str(), status[0].state.as_str()), (1, "wan0", "active"), "{status:?}");
+        assert_eq!(
+            (status.len(), status[0].dev.as_str(), status[0].state.as_str()),
+            (1, "wan0", "active"),
+            "{status:?}"
+        );
         assert_eq!(arriving(&net, 30), 10);
         assert_eq!(tool.stats(Some("wan0"))[0].dropped_packets, 20);
         tool.fails(1, &["status", "near0"]);

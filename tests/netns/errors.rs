@@ -23,7 +23,8 @@ fn a_device_without_limit_is_told_from_one_that_does_not_exist() {
     let net = two_ns();
     let tool = Tool::on(&net.near);
     let dev = net.near.dev.as_str();
-    for command in [&["status", dev][..], &["stats", dev], &["flows", dev], &["detach", dev], &["set", dev, "--rate", "1mbit"]]
+    for command in
+        [&["status", dev][..], &["stats", dev], &["flows", dev], &["detach", dev], &["set", dev, "--rate", "1mbit"]]
     {
         let ran = tool.fails(3, command);
         assert!(ran.stderr.contains(dev), "{ran}");

@@ -76,10 +76,13 @@ fn each_flow_has_a_bucket() {
     let flows = buckets("flow", 7);
     assert_eq!(absent(&flows), [false; 5]);
     assert!(flows.iter().all(|flow| flow.proto.as_deref() == Some("udp")), "{flows:?}");
-    let key = |flow: &Flow| (flow.src.clone().unwrap_or_default(), flow.dst.clone().unwrap_or_default(), flow.sport, flow.dport);
+    let key = |flow: &Flow| {
+        (flow.src.clone().unwrap_or_default(), flow.dst.clone().unwrap_or_default(), flow.sport, flow.dport)
+    };
     let keys: HashSet<_> = flows.iter().map(key).collect();
     assert_eq!(keys.len(), 14, "{flows:?}");
-    for (src, dst, sport) in [("203.0.113.1", "198.51.100.1", 40_001), ("2001:db8:a:1::77", "2001:db8:ffff::1", 40_000)] {
+    for (src, dst, sport) in [("203.0.113.1", "198.51.100.1", 40_001), ("2001:db8:a:1::77", "2001:db8:ffff::1", 40_000)]
+    {
         assert!(keys.contains(&(src.to_owned(), dst.to_owned(), Some(sport), Some(9))), "{keys:?}");
     }
 }

@@ -14,6 +14,7 @@ mod exempt;
 mod harness;
 mod hooks;
 mod keys;
+mod limits;
 mod loopback;
 mod mounts;
 mod offload;

@@ -11,8 +11,7 @@ use tests::{
 /// `nobody`.
 const NOBODY: u32 = 65_534;
 const AS_NOBODY: [&str; 6] = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"];
-const ENOUGH: [&str; 2] =
-    ["--inh-caps=-all,+bpf,+net_admin,+perfmon", "--ambient-caps=-all,+bpf,+net_admin,+perfmon"];
+const ENOUGH: [&str; 2] = ["--inh-caps=-all,+bpf,+net_admin,+perfmon", "--ambient-caps=-all,+bpf,+net_admin,+perfmon"];
 
 #[test]
 fn an_ordinary_user_is_told_what_is_missing() {
@@ -33,7 +32,8 @@ fn an_ordinary_user_cannot_look_and_is_not_told_that_there_is_nothing() {
     let net = two_ns();
     let _limit = Tool::on(&net.near).attach("--rate 1mbit");
     let nobody = Tool::inside(&net.near).for_everybody().through(&AS_NOBODY);
-    for command in [&["status"][..], &["stats"], &["flows"], &["detach", "--all"], &["set", "near0", "--rate", "2mbit"]] {
+    for command in [&["status"][..], &["stats"], &["flows"], &["detach", "--all"], &["set", "near0", "--rate", "2mbit"]]
+    {
         nobody.fails(4, command);
     }
     assert_eq!(Tool::on(&net.near).status(None)[0].rate_bits_per_second, Some(1_000_000));

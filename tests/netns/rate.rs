@@ -48,7 +48,8 @@ fn flood(net: &TwoNs, hook: &str, direction: Direction, cpus: usize) {
 
     let injectors: Vec<_> = (0..cpus).map(|cpu| path.injector().on_cpu(cpu)).collect();
     let floods: Vec<Flood> = thread::scope(|scope| {
-        let threads: Vec<_> = injectors.iter().map(|injector| scope.spawn(|| injector.flood(&path.udp4(), TIME))).collect();
+        let threads: Vec<_> =
+            injectors.iter().map(|injector| scope.spawn(|| injector.flood(&path.udp4(), TIME))).collect();
         threads.into_iter().map(|thread| thread.join().expect("a flood")).collect()
     });
 
