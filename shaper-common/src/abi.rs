@@ -121,7 +121,7 @@ pub struct Control {
     pub epoch: u64,
 }
 
-/// The limits of a rule. One whose burst is 0 is not set.
+/// The limits of a rule. [`Settings::features`] says which of them count; the others may hold clocks that once did.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RuleLimits {

@@ -126,7 +126,7 @@ pub fn find<A: Atomics>(set: &FlowSet, tag: u64) -> Option<usize> {
 /// Takes a way for `tag`, with a bucket that is full when its clock reads `v`. `None` if all eight are in debt.
 ///
 /// `now` is the time in nanoseconds, `key` what people will read. `v` must be the clock of every way in the set;
-/// `others_full` says whether a way's other buckets are full. Those stay as they are: full is full.
+/// `others_full` says whether a way's other buckets are full. The new flow's are, with 0 in their words.
 pub fn claim<A: Atomics>(
     set: &FlowSet,
     tag: u64,
@@ -147,7 +147,16 @@ pub fn claim<A: Atomics>(
         let passed = state.passed.values::<A>();
         let dropped = state.dropped.values::<A>();
         let marked = A::load(&state.marked_packets);
+        let more = [&state.more.peak_full_at, &state.more.pps_full_at].map(|word| (word, A::load(word)));
+        // Once more, behind the loads: who charges after this changes what was loaded.
+        if !others_full(&state.more) {
+            continue;
+        }
         if A::compare_exchange(&set.full_at[way], full_at, v) != full_at {
+            continue;
+        }
+        // Words of limits that are not in force now may hold anything; the new flow must not inherit that.
+        if more.into_iter().any(|(word, held)| held != 0 && A::compare_exchange(word, held, 0) != held) {
             continue;
         }
         if A::compare_exchange(&set.tags[way], held, tag) != held {

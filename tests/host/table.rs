@@ -218,3 +218,21 @@ fn a_set_takes_no_more_than_its_kilobyte_and_its_tags_one_cache_line() {
     assert_eq!(size_of_val(&FlowSet::default().tags), 64);
     assert_eq!(WAYS, 8);
 }
+
+#[test]
+fn a_new_flow_inherits_nothing_of_limits_that_were_not_in_force() {
+    let set = FlowSet::default();
+    let v = 1 << 41;
+    let first = claim::<Native>(&set, 7, &key(7), v, 0, |_| true).expect("an empty way");
+    for word in [&set.state[first].more.peak_full_at, &set.state[first].more.pps_full_at] {
+        Native::store(word, v + 1000);
+    }
+    for tag in 8..15 {
+        let way = claim::<Native>(&set, tag, &key(tag), v, 0, |_| true).expect("an empty way");
+        Native::store(&set.full_at[way], v + 1);
+    }
+    assert_eq!(claim::<Native>(&set, 99, &key(99), v, 0, |_| true), Some(first));
+    for word in [&set.state[first].more.peak_full_at, &set.state[first].more.pps_full_at] {
+        assert_eq!(Native::load(word), 0);
+    }
+}

@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// Instructions that the verifier may walk for one program; the kernel's limit is a million.
-const VERIFIER_EFFORT: u32 = 200_000;
+const VERIFIER_EFFORT: u32 = 400_000;
 
 /// All that switch code on or off: with a rate alone every combination of `--per`, `--overflow`, link and account, with
 /// each other set of limits every value of these.

@@ -54,29 +54,33 @@ fn with_class(frame: &Frame, class: u8) -> Vec<u8> {
     bytes
 }
 
+/// Both programs with one action.
+fn rigs(action: Action) -> [Rig; 2] {
+    PROGRAMS.map(|program| rig(program, action))
+}
+
 /// Sends `frame` with a traffic class to both programs; the class it has afterwards, or `None` if it was dropped.
-fn after(action: Action, frame: &Frame, class: u8) -> Option<u8> {
-    let mut classes = PROGRAMS.map(|program| {
-        let mut rig = rig(program, action);
+fn after(rigs: &mut [Rig; 2], frame: &Frame, class: u8) -> Option<u8> {
+    let classes = rigs.each_mut().map(|rig| {
         let skb = Skb::plain(&with_class(frame, class));
         let (verdict, out) = rig.kernel(&skb);
         // Once more beside the host, for the counters.
         assert_eq!(rig.run(&skb).verdict, verdict);
-        (verdict == Verdict::Pass).then(|| {
-            (0..=255).find(|&class| with_class(frame, class) == out.bytes).expect("only the class has changed")
-        })
+        let class = || (0..=255).find(|&class| with_class(frame, class) == out.bytes);
+        (verdict == Verdict::Pass).then(|| class().expect("only the class has changed"))
     });
     assert_eq!(classes[0], classes[1]);
-    classes[0].take()
+    classes[0]
 }
 
 #[test]
 fn a_dscp_is_written_and_the_ecn_bits_stay() {
-    for tags in TAGS {
-        for frame in [frame4(0, tags), frame4(10, tags), frame6(tags)] {
-            for ecn in 0..4 {
-                for (dscp, before) in [(8, 0), (46, 10), (0, 63), (63, 0)] {
-                    assert_eq!(after(Action::Dscp(dscp), &frame, before << 2 | ecn), Some(dscp << 2 | ecn));
+    for (dscp, before) in [(8, 0), (46, 10), (0, 63), (63, 0)] {
+        let mut rigs = rigs(Action::Dscp(dscp));
+        for tags in TAGS {
+            for frame in [frame4(0, tags), frame4(10, tags), frame6(tags)] {
+                for ecn in 0..4 {
+                    assert_eq!(after(&mut rigs, &frame, before << 2 | ecn), Some(dscp << 2 | ecn));
                 }
             }
         }
@@ -85,13 +89,14 @@ fn a_dscp_is_written_and_the_ecn_bits_stay() {
 
 #[test]
 fn congestion_is_marked_only_on_capable_transport() {
+    let mut rigs = rigs(Action::Ecn);
     for tags in TAGS {
         for frame in [frame4(0, tags), frame4(3, tags), frame6(tags)] {
             for dscp in [0, 46 << 2] {
-                assert_eq!(after(Action::Ecn, &frame, dscp), None, "not capable: dropped");
-                assert_eq!(after(Action::Ecn, &frame, dscp | 1), Some(dscp | 3));
-                assert_eq!(after(Action::Ecn, &frame, dscp | 2), Some(dscp | 3));
-                assert_eq!(after(Action::Ecn, &frame, dscp | 3), Some(dscp | 3), "passes as it is");
+                assert_eq!(after(&mut rigs, &frame, dscp), None, "not capable: dropped");
+                assert_eq!(after(&mut rigs, &frame, dscp | 1), Some(dscp | 3));
+                assert_eq!(after(&mut rigs, &frame, dscp | 2), Some(dscp | 3));
+                assert_eq!(after(&mut rigs, &frame, dscp | 3), Some(dscp | 3), "passes as it is");
             }
         }
     }
@@ -120,5 +125,5 @@ fn what_is_marked_is_counted_as_that() {
 
 #[test]
 fn to_pass_changes_nothing() {
-    assert_eq!(after(Action::Pass, &frame4(0, &[]), 0x28), Some(0x28));
+    assert_eq!(after(&mut rigs(Action::Pass), &frame4(0, &[]), 0x28), Some(0x28));
 }
