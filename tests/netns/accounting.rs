@@ -2,8 +2,8 @@
 
 use tests::{
     tool::{RuleStats, Tool},
-    topology::{DeviceCounters, Feature, TwoNs, two_ns},
-    traffic::{Direction, UdpFrame, ethertype, until},
+    topology::{DeviceCounters, Feature, TwoNs, two_ns, until},
+    traffic::{Direction, UdpFrame, ethertype},
 };
 
 /// Both families, one after the other.

@@ -2,8 +2,8 @@
 
 use tests::{
     tool::Tool,
-    topology::{Foreign, Host, TwoNs, two_ns},
-    traffic::{Direction, ethertype, until},
+    topology::{Foreign, Host, TwoNs, two_ns, until},
+    traffic::{Direction, ethertype},
 };
 
 use crate::HOOKS;
@@ -22,8 +22,8 @@ impl Scene {
         let Host { ns, dev, .. } = &net.near;
         Self {
             pins: net.sandbox.pins(),
-            qdiscs: ns.tc(&["qdisc", "show", "dev", dev]),
-            filters: ["ingress", "egress"].map(|hook| ns.tc(&["filter", "show", "dev", dev, hook])),
+            qdiscs: ns.tc(&format!("qdisc show dev {dev}")),
+            filters: ["ingress", "egress"].map(|hook| ns.tc(&format!("filter show dev {dev} {hook}"))),
             programs: net.near.objects().programs,
         }
     }
@@ -50,7 +50,7 @@ fn detach_leaves_nothing() {
 fn detach_all_leaves_nothing() {
     let net = two_ns();
     let tool = Tool::on(&net.near);
-    net.near.ns.ip(&["link", "add", "spare", "type", "veth", "peer", "name", "spare-peer"]);
+    net.near.ns.ip("link add spare type veth peer name spare-peer");
     let before = Scene::of(&net);
     for dev in [&net.near.dev, "spare", "lo"] {
         tool.ok(&["attach", dev, "--rate", "1mbit"]);
@@ -88,11 +88,10 @@ fn one_direction_can_go_alone() {
 fn foreign_filters_and_qdiscs_stay() {
     let net = two_ns();
     let Host { ns, dev, .. } = &net.near;
-    ns.tc(&["qdisc", "add", "dev", dev, "root", "tbf", "rate", "1gbit", "burst", "1mb", "latency", "50ms"]);
-    ns.tc(&["qdisc", "add", "dev", dev, "clsact"]);
+    ns.tc(&format!("qdisc add dev {dev} root tbf rate 1gbit burst 1mb latency 50ms"));
+    ns.tc(&format!("qdisc add dev {dev} clsact"));
     for hook in ["ingress", "egress"] {
-        let filter = ["filter", "add", "dev", dev, hook, "protocol", "all", "pref", "7", "u32"];
-        ns.tc(&[&filter[..], &["match", "u32", "0", "0", "classid", "1:1"]].concat());
+        ns.tc(&format!("filter add dev {dev} {hook} protocol all pref 7 u32 match u32 0 0 classid 1:1"));
     }
     let _drops = Foreign::on_clsact_ingress(&net.near, 49_000);
     let before = Scene::of(&net);

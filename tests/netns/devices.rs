@@ -83,9 +83,9 @@ fn a_renamed_device_is_shown_with_its_new_name() {
         {
             let tool = Tool::on(&net.near);
             attach(&net, &tool, hook);
-            net.near.ns.ip(&["link", "set", "near0", "down"]);
-            net.near.ns.ip(&["link", "set", "near0", "name", "wan0"]);
-            net.near.ns.ip(&["link", "set", "wan0", "up"]);
+            net.near.ns.ip("link set near0 down");
+            net.near.ns.ip("link set near0 name wan0");
+            net.near.ns.ip("link set wan0 up");
         }
         net.near.dev = "wan0".to_owned();
         net.near.wait_for_carrier();

@@ -5,8 +5,8 @@ use std::net::UdpSocket;
 use tests::{
     frames::{ARP, Frame, Ipv6, Network, Upper},
     tool::Tool,
-    topology::two_ns,
-    traffic::{Direction, Path, ethertype, until},
+    topology::{Host, two_ns, until},
+    traffic::{Direction, Path, ethertype},
 };
 
 /// A limit that no packet passes.
@@ -22,17 +22,17 @@ fn arp_and_neighbour_discovery_pass_a_limit_that_nothing_passes() {
         let injector = path.injector();
 
         let arp = addressed(&path, Network::Other(ARP, vec![0; 46]));
-        injector.send_all(&vec![&arp[..]; 50]);
+        injector.send_all(&[&arp[..]; 50]);
         assert_eq!(arrivals[0].count(), 50);
         for kind in 133..=137 {
             let message = addressed(&path, icmpv6(kind, 255));
-            injector.send_all(&vec![&message[..]; 10]);
+            injector.send_all(&[&message[..]; 10]);
         }
         assert_eq!(arrivals[1].count(), 50);
 
         // From beyond the link, or of another kind: limited like everything else.
         for forged in [icmpv6(135, 254), icmpv6(132, 255), icmpv6(138, 255)] {
-            injector.send_all(&vec![&addressed(&path, forged)[..]; 10]);
+            injector.send_all(&[&addressed(&path, forged)[..]; 10]);
         }
         assert_eq!(arrivals[1].count(), 50);
         let stats = limit.stats(direction);
@@ -52,16 +52,17 @@ fn addresses_are_resolved_under_a_limit_that_nothing_passes() {
     ];
     let limit = Tool::on(&net.near).attach(&format!("--direction both {NOTHING}"));
     for (host, v6) in [(&net.near, "2001:db8:1::1/64"), (&net.far, "2001:db8:1::2/64")] {
-        host.ns.ip(&["link", "set", &host.dev, "arp", "on"]);
-        host.ns.ip(&["neigh", "flush", "dev", &host.dev, "nud", "permanent"]);
-        host.ns.ip(&["addr", "add", v6, "dev", &host.dev, "nodad"]);
+        let Host { ns, dev, .. } = host;
+        ns.ip(&format!("link set {dev} arp on"));
+        ns.ip(&format!("neigh flush dev {dev} nud permanent"));
+        ns.ip(&format!("addr add {v6} dev {dev} nodad"));
     }
 
     for (from, to) in [("192.0.2.2", "192.0.2.1"), ("2001:db8:1::2", "2001:db8:1::1")] {
         let socket = net.far.ns.run(|| UdpSocket::bind((from, 0))).expect("bind");
         socket.send_to(b"where are you?", (to, 9)).expect("send");
         until("the neighbour's address", || {
-            net.far.ns.ip(&["neigh", "show", to]).contains("02:00:00:00:00:01").then_some(())
+            net.far.ns.ip(&format!("neigh show {to}")).contains("02:00:00:00:00:01").then_some(())
         });
     }
 

@@ -3,8 +3,8 @@
 use std::{thread, time::Duration};
 
 use tests::{
-    topology::{Feature, two_ns},
-    traffic::{Direction, UdpFrame, ethertype, until},
+    topology::{Feature, two_ns, until},
+    traffic::{Direction, UdpFrame, ethertype},
 };
 
 #[test]

@@ -62,7 +62,7 @@ fn first_runs_before_others_and_last_behind_them() {
             let path = Direction::Ingress.of(&net);
             let tool = Tool::on(&net.near);
             if hook == "clsact" {
-                net.near.ns.tc(&["qdisc", "add", "dev", &net.near.dev, "clsact"]);
+                net.near.ns.tc("qdisc add dev near0 clsact");
             }
             let _drops = match hook {
                 "tcx" => Foreign::on_tcx_ingress(&net.near),
@@ -80,11 +80,11 @@ fn a_foreign_ingress_qdisc_blocks_clsact_with_a_clear_error() {
     let net = two_ns();
     let tool = Tool::on(&net.near);
     let dev = &net.near.dev;
-    net.near.ns.tc(&["qdisc", "add", "dev", dev, "ingress"]);
-    let before = (net.sandbox.pins(), net.near.ns.tc(&["qdisc", "show", "dev", dev]));
+    net.near.ns.tc("qdisc add dev near0 ingress");
+    let before = (net.sandbox.pins(), net.near.ns.tc("qdisc show dev near0"));
     let ran = tool.fails(2, &["attach", dev, "--hook", "clsact", "--rate", "1mbit"]);
     assert!(ran.stderr.contains("ingress") && ran.stderr.contains("qdisc"), "{ran}");
-    assert_eq!((net.sandbox.pins(), net.near.ns.tc(&["qdisc", "show", "dev", dev])), before);
+    assert_eq!((net.sandbox.pins(), net.near.ns.tc("qdisc show dev near0")), before);
     // TCX does not mind.
     let _limit = tool.attach("--hook tcx --rate 1mbit");
 }

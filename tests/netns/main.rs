@@ -3,9 +3,12 @@
 //! Needs root and iproute2. Every test has a sandbox of its own (`tests::topology`), measures with sockets and device
 //! counters, never with the tool under test alone, and fails where it cannot run.
 
+mod account;
 mod accounting;
+mod bare;
 mod burst;
 mod change;
+mod company;
 mod crash;
 mod detach;
 mod devices;

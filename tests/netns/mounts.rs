@@ -28,7 +28,7 @@ fn looking_mounts_nothing() {
     let net = two_ns();
     net.sandbox.remove_bpffs();
     let tool = Tool::on(&net.near);
-    let mounts = || net.sandbox.command("cat", &["/proc/self/mounts"]);
+    let mounts = || net.sandbox.command("cat /proc/self/mounts");
     let before = mounts();
     assert_eq!(tool.status(None), []);
     tool.fails(3, &["status", &net.near.dev]);

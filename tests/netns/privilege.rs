@@ -43,7 +43,7 @@ fn an_ordinary_user_cannot_look_and_is_not_told_that_there_is_nothing() {
 fn three_capabilities_are_enough() {
     let net = two_ns();
     // What a service manager does for a service of another user (RuntimeDirectory=).
-    net.sandbox.command("mkdir", &["/run/shaper"]);
+    net.sandbox.command("mkdir /run/shaper");
     net.sandbox.run(|| chown("/run/shaper", Some(NOBODY), Some(NOBODY))).expect("chown");
     let wrapper = [&AS_NOBODY[..], &ENOUGH].concat();
     let tool = Tool::inside(&net.near).for_everybody().through(&wrapper);

@@ -3,7 +3,7 @@
 use std::thread;
 
 use super::{Flow, Ran, RuleStats, Tool};
-use crate::traffic::Direction;
+use crate::{topology::contained, traffic::Direction};
 
 /// A limit on the device of a host. Dropping it detaches; if the test has failed, it shows the state first.
 #[derive(Debug)]
@@ -91,10 +91,16 @@ impl<'a> Attached<'a> {
 
 impl Drop for Attached<'_> {
     fn drop(&mut self) {
-        if thread::panicking() {
-            eprintln!("{}", self.tool.state());
+        let failed = thread::panicking();
+        let detached = contained(|| {
+            if failed {
+                eprintln!("{}", self.tool.state());
+            }
+            // Whatever it says: the test may have detached itself, or the device may be gone.
+            self.tool.run(&["detach", &self.tool.host.dev]);
+        });
+        if detached.is_none() {
+            eprintln!("{} stays limited until the sandbox ends", self.tool.host.dev);
         }
-        // Whatever it says: the test may have detached itself, or the device may be gone. The sandbox takes the rest.
-        self.tool.run(&["detach", &self.tool.host.dev]);
     }
 }

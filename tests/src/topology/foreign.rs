@@ -52,9 +52,8 @@ impl Foreign {
         let pin = format!("{BPFFS}/foreign-{preference}");
         let sandbox = host.ns.sandbox();
         sandbox.run(|| syscall::pin(program.as_fd(), &pin)).expect("pin the foreign program");
-        let pref = preference.to_string();
-        let filter = ["filter", "add", "dev", &host.dev, "ingress", "protocol", "all", "pref", &pref];
-        host.ns.tc(&[&filter[..], &["bpf", "direct-action", "object-pinned", &pin]].concat());
+        let filter = format!("filter add dev {} ingress protocol all pref {preference}", host.dev);
+        host.ns.tc(&format!("{filter} bpf direct-action object-pinned {pin}"));
         sandbox.run(|| fs::remove_file(&pin)).expect("the filter holds the program now");
         Self { _program: program, _link: None }
     }

@@ -34,7 +34,6 @@ pub struct DeviceCounters {
 
 #[derive(Deserialize)]
 struct Link {
-    ifindex: u32,
     stats64: Statistics,
 }
 
@@ -48,7 +47,7 @@ impl Host {
     /// Index of its device now.
     #[must_use]
     pub fn ifindex(&self) -> u32 {
-        self.link().ifindex
+        self.ns.ifindex(&self.dev)
     }
 
     /// What arrived at the device, before any hook.
@@ -70,7 +69,7 @@ impl Host {
     }
 
     fn link(&self) -> Link {
-        let json = self.ns.ip(&["-j", "-s", "link", "show", "dev", &self.dev]);
+        let json = self.ns.ip(&format!("-j -s link show dev {}", self.dev));
         let mut links: Vec<Link> = serde_json::from_str(&json).expect("ip -j -s link");
         links.pop().expect("the device of this host")
     }

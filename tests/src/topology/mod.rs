@@ -11,7 +11,9 @@ mod offload;
 mod sandbox;
 mod syscall;
 mod thread;
+mod tun;
 mod two_ns;
+mod wait;
 
 pub use foreign::Foreign;
 pub use host::{DeviceCounters, Host};
@@ -20,5 +22,7 @@ pub use objects::Objects;
 pub use offload::Feature;
 pub use sandbox::{Alone, BPFFS, Sandbox};
 pub(crate) use syscall::{link_address, packet_statistics, set_option};
-pub(crate) use thread::apart;
+pub(crate) use thread::{apart, contained};
+pub use tun::Tun;
 pub use two_ns::{TwoNs, two_ns};
+pub use wait::{DEADLINE, until};

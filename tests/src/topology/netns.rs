@@ -4,10 +4,15 @@ use std::fs::{self, File};
 
 use nix::{
     mount::{MntFlags, umount2},
+    net::if_::if_nametoindex,
     sched::{CloneFlags, setns},
 };
 
-use super::{Sandbox, sandbox::command, thread::apart};
+use super::{
+    Sandbox,
+    sandbox::command,
+    thread::{apart, contained},
+};
 
 /// A named network namespace; dropping it removes the name, and the kernel then removes what is in it.
 #[derive(Debug)]
@@ -25,11 +30,11 @@ impl NetNs {
     /// If the name is taken.
     #[must_use]
     pub fn create(sandbox: &Sandbox, name: &str) -> Self {
-        sandbox.command("ip", &["netns", "add", name]);
+        sandbox.command(&format!("ip netns add {name}"));
         let file = sandbox.run(|| File::open(format!("/run/netns/{name}"))).expect("the namespace just made");
         let ns = Self { sandbox: sandbox.clone(), name: name.to_owned(), file };
         ns.silence();
-        ns.ip(&["link", "set", "lo", "up"]);
+        ns.ip("link set lo up");
         ns
     }
 
@@ -66,30 +71,43 @@ impl NetNs {
         })
     }
 
-    /// Runs `ip` there and returns its output.
+    /// Runs `ip` there with these words and returns its output.
     ///
     /// # Panics
     ///
     /// If it fails.
-    pub fn ip(&self, args: &[&str]) -> String {
-        self.command("ip", args)
+    pub fn ip(&self, words: &str) -> String {
+        self.command(&format!("ip {words}"))
     }
 
-    /// Runs `tc` there and returns its output.
+    /// Runs `tc` there with these words and returns its output.
     ///
     /// # Panics
     ///
     /// If it fails.
-    pub fn tc(&self, args: &[&str]) -> String {
-        self.command("tc", args)
+    pub fn tc(&self, words: &str) -> String {
+        self.command(&format!("tc {words}"))
     }
 
     /// Not with `-n`, which would hide the bpffs from `tc`.
-    fn command(&self, program: &str, args: &[&str]) -> String {
+    fn command(&self, line: &str) -> String {
         self.sandbox.run(|| {
             self.enter();
-            command(program, args)
+            command(line)
         })
+    }
+
+    /// Index of a device there.
+    ///
+    /// # Panics
+    ///
+    /// If there is none of this name.
+    #[must_use]
+    pub fn ifindex(&self, dev: &str) -> u32 {
+        match self.run(|| if_nametoindex(dev)) {
+            Ok(index) => index,
+            Err(error) => panic!("device {dev} in {}: {error}", self.name),
+        }
     }
 
     /// Sets `/proc/sys/net/<key>` there.
@@ -118,11 +136,11 @@ impl NetNs {
 
 impl Drop for NetNs {
     fn drop(&mut self) {
-        // If that fails the name stays until the sandbox ends, in a moment.
         let path = format!("/run/netns/{}", self.name);
-        let removed = self.sandbox.run(|| umount2(path.as_str(), MntFlags::MNT_DETACH));
-        if let Err(error) = removed {
-            eprintln!("unmount {path}: {error}");
+        let removed = contained(|| self.sandbox.run(|| umount2(path.as_str(), MntFlags::MNT_DETACH)));
+        // Then the name stays until the sandbox ends, in a moment.
+        if !matches!(removed, Some(Ok(()))) {
+            eprintln!("unmount {path}: {removed:?}");
         }
     }
 }

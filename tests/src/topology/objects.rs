@@ -43,7 +43,7 @@ impl Host {
 
     fn clsact_programs(&self) -> Vec<u32> {
         let ids = ["ingress", "egress"].into_iter().flat_map(|direction| {
-            let json = self.ns.tc(&["-j", "filter", "show", "dev", &self.dev, direction]);
+            let json = self.ns.tc(&format!("-j filter show dev {} {direction}", self.dev));
             let filters: Vec<Value> = serde_json::from_str(&json).expect("tc -j filter show");
             filters.into_iter().filter_map(|filter| filter["options"]["prog"]["id"].as_u64())
         });

@@ -37,7 +37,7 @@ impl Host {
 
     /// Makes every packet that the host sends a single frame, already at the egress hook.
     pub fn send_single_frames(&self) {
-        self.ns.ip(&["link", "set", &self.dev, "gso_max_segs", "1"]);
+        self.ns.ip(&format!("link set {} gso_max_segs 1", self.dev));
         self.offload(Feature::Tso, false);
     }
 }

@@ -102,13 +102,13 @@ impl Sandbox {
         })
     }
 
-    /// Runs a program of the system there and returns its standard output.
+    /// Runs a program of the system there and returns its standard output. The words of the line are set apart by spaces.
     ///
     /// # Panics
     ///
     /// If it cannot be started or fails; the message is the command line and what it said.
-    pub fn command(&self, program: &str, args: &[&str]) -> String {
-        self.run(|| command(program, args))
+    pub fn command(&self, line: &str) -> String {
+        self.run(|| command(line))
     }
 
     /// Takes the bpffs away, as on a machine where nobody mounted one.
@@ -154,13 +154,12 @@ impl Drop for Machine {
 }
 
 /// Runs a program where the calling thread is.
-pub(super) fn command(program: &str, args: &[&str]) -> String {
-    match Command::new(program).args(args).output() {
+pub(super) fn command(line: &str) -> String {
+    let mut words = line.split_whitespace();
+    let program = words.next().expect("a program");
+    match Command::new(program).args(words).output() {
         Ok(output) if output.status.success() => String::from_utf8_lossy(&output.stdout).into_owned(),
-        Ok(output) => {
-            let said = String::from_utf8_lossy(&output.stderr);
-            panic!("`{program} {}` failed: {}", args.join(" "), said.trim())
-        }
+        Ok(output) => panic!("`{line}` failed: {}", String::from_utf8_lossy(&output.stderr).trim()),
         Err(error) => panic!("cannot start `{program}` (network tests need iproute2 and util-linux): {error}"),
     }
 }

@@ -65,16 +65,35 @@ pub(crate) fn ethtool(dev: &str, command: u32, data: u32) -> io::Result<()> {
     const SIOCETHTOOL: libc::Ioctl = 0x8946;
     let mut value = [command, data];
     let mut request = libc::ifreq {
-        ifr_name: [0; libc::IFNAMSIZ],
+        ifr_name: name(dev),
         ifr_ifru: libc::__c_anonymous_ifr_ifru { ifru_data: (&raw mut value).cast() },
     };
-    for (to, from) in request.ifr_name[..libc::IFNAMSIZ - 1].iter_mut().zip(dev.bytes()) {
-        *to = from.cast_signed();
-    }
     let socket = socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)?;
     // SAFETY: the request holds a terminated name and a pointer to a live `struct ethtool_value` (two words).
     let result = unsafe { libc::ioctl(socket.as_raw_fd(), SIOCETHTOOL, &raw mut request) };
     Ok(Errno::result(result).map(drop)?)
+}
+
+/// Makes a tun device (packets without link header) in the calling thread's network namespace; `tun` is /dev/net/tun.
+pub(crate) fn make_tun(tun: BorrowedFd<'_>, dev: &str) -> io::Result<()> {
+    /// `TUNSETIFF` of linux/if_tun.h.
+    const TUNSETIFF: libc::Ioctl = 0x4004_54ca;
+    let flags = libc::ifreq {
+        ifr_name: name(dev),
+        ifr_ifru: libc::__c_anonymous_ifr_ifru { ifru_flags: (libc::IFF_TUN | libc::IFF_NO_PI) as i16 },
+    };
+    // SAFETY: the request is a whole `struct ifreq` with a terminated name and flags.
+    let result = unsafe { libc::ioctl(tun.as_raw_fd(), TUNSETIFF, &raw const flags) };
+    Ok(Errno::result(result).map(drop)?)
+}
+
+/// The name of a device, cut to what fits, with a zero byte behind it.
+fn name(dev: &str) -> [libc::c_char; libc::IFNAMSIZ] {
+    let mut name = [0; libc::IFNAMSIZ];
+    for (to, from) in name[..libc::IFNAMSIZ - 1].iter_mut().zip(dev.bytes()) {
+        *to = from.cast_signed();
+    }
+    name
 }
 
 /// `BPF_PROG_LOAD` for a classifier of the given instructions.

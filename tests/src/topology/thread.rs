@@ -9,3 +9,8 @@ pub(crate) fn apart<T: Send>(work: impl FnOnce() -> T + Send) -> T {
         Err(cause) => panic::resume_unwind(cause),
     }
 }
+
+/// Does `work` on a thread that may panic without harm, for destructors: none if it did.
+pub(crate) fn contained<T: Send>(work: impl FnOnce() -> T + Send) -> Option<T> {
+    thread::scope(|scope| scope.spawn(work).join()).ok()
+}

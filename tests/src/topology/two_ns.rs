@@ -11,9 +11,9 @@
 //! The cable is silent: neighbours are static and the devices have ARP off, so that nobody asks for addresses or joins
 //! multicast groups, and every counter stands at zero until a test sends.
 
-use std::{net::Ipv4Addr, thread::sleep, time::Duration};
+use std::net::Ipv4Addr;
 
-use super::{Alone, Host, NetNs, Sandbox};
+use super::{Alone, Host, NetNs, Sandbox, until};
 
 /// The two hosts, in a sandbox.
 #[derive(Debug)]
@@ -59,11 +59,8 @@ impl TwoNs {
     /// If it is in already, or the index is taken.
     pub fn plug(&self, near_index: Option<u32>) {
         let Self { near, far, .. } = self;
-        let index = near_index.map(|index| index.to_string());
-        let mut link = vec!["link", "add", &near.dev];
-        link.extend(index.iter().flat_map(|index| ["index", index]));
-        link.extend(["type", "veth", "peer", "name", &far.dev, "netns", far.ns.name()]);
-        near.ns.ip(&link);
+        let index = near_index.map_or_else(String::new, |index| format!("index {index}"));
+        near.ns.ip(&format!("link add {} {index} type veth peer name {} netns {}", near.dev, far.dev, far.ns.name()));
         near.configure();
         far.configure();
         near.knows(far);
@@ -78,33 +75,23 @@ impl TwoNs {
     ///
     /// If it is out already.
     pub fn unplug(&self) {
-        self.near.ns.ip(&["link", "del", &self.near.dev]);
+        self.near.ns.ip(&format!("link del {}", self.near.dev));
     }
 }
 
 impl Host {
     fn configure(&self) {
-        let (v4, v6) = (format!("{}/24", self.v4), format!("{}/64", self.v6));
-        let mac = text(self.mac);
-        self.ns.ip(&["link", "set", &self.dev, "address", &mac, "arp", "off", "addrgenmode", "none"]);
-        self.ns.ip(&["addr", "add", &v4, "dev", &self.dev]);
-        self.ns.ip(&["addr", "add", &v6, "dev", &self.dev, "nodad"]);
-        self.ns.ip(&["link", "set", &self.dev, "up"]);
+        let Self { ns, dev, v4, v6, .. } = self;
+        ns.ip(&format!("link set {dev} address {} arp off addrgenmode none", text(self.mac)));
+        ns.ip(&format!("addr add {v4}/24 dev {dev}"));
+        ns.ip(&format!("addr add {v6}/64 dev {dev} nodad"));
+        ns.ip(&format!("link set {dev} up"));
     }
 
     fn knows(&self, other: &Self) {
-        for address in [other.v4.to_string(), other.v6.to_string()] {
-            self.ns.ip(&[
-                "neigh",
-                "replace",
-                &address,
-                "lladdr",
-                &text(other.mac),
-                "dev",
-                &self.dev,
-                "nud",
-                "permanent",
-            ]);
+        for address in [other.address(false), other.address(true)] {
+            let lladdr = text(other.mac);
+            self.ns.ip(&format!("neigh replace {address} lladdr {lladdr} dev {} nud permanent", self.dev));
         }
     }
 
@@ -114,13 +101,7 @@ impl Host {
     ///
     /// If the device stays down.
     pub fn wait_for_carrier(&self) {
-        for _ in 0..1000 {
-            if self.ns.ip(&["-o", "link", "show", "dev", &self.dev]).contains("state UP") {
-                return;
-            }
-            sleep(Duration::from_millis(5));
-        }
-        panic!("{} has no carrier after 5 s", self.dev);
+        until("a carrier", || self.ns.ip(&format!("-o link show dev {}", self.dev)).contains("state UP").then_some(()));
     }
 }
 

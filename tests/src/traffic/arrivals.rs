@@ -13,8 +13,7 @@ use nix::{
     sys::socket::{AddressFamily, MsgFlags, SockFlag, SockType, bind, recv, socket},
 };
 
-use super::until;
-use crate::topology::{Host, link_address, packet_statistics, set_option};
+use crate::topology::{NetNs, link_address, packet_statistics, set_option, until};
 
 /// EtherTypes (IEEE 802 numbers) that tests use.
 pub mod ethertype {
@@ -31,7 +30,7 @@ pub mod ethertype {
 /// Room for a few thousand frames.
 const BUFFER: i32 = 8 << 20;
 
-/// Counts the frames of one EtherType that a host receives from now on.
+/// Counts the frames of one EtherType that a device receives from now on.
 #[derive(Debug)]
 pub struct Arrivals {
     socket: OwnedFd,
@@ -46,9 +45,9 @@ impl Arrivals {
     ///
     /// If the socket cannot be opened.
     #[must_use]
-    pub fn listen(host: &Host, ethertype: u16) -> Self {
-        let ifindex = host.ifindex();
-        let socket = host.ns.run(|| {
+    pub fn listen(ns: &NetNs, dev: &str, ethertype: u16) -> Self {
+        let ifindex = ns.ifindex(dev);
+        let socket = ns.run(|| {
             // No protocol yet: nothing is heard until the socket is bound to its device.
             let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
             let socket = socket(AddressFamily::Packet, SockType::Raw, flags, None).expect("a packet socket");

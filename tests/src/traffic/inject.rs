@@ -19,8 +19,8 @@ use nix::{
     unistd::Pid,
 };
 
-use super::{Arrivals, DEADLINE, Direction, Path, UdpFrame, ethertype};
-use crate::topology::{apart, link_address, set_option};
+use super::{Arrivals, Direction, Path, UdpFrame, ethertype};
+use crate::topology::{DEADLINE, apart, link_address, set_option};
 
 /// Frames of one `sendmmsg`.
 const BATCH: usize = 64;

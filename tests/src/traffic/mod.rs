@@ -8,7 +8,6 @@ mod inject;
 mod path;
 mod tcp;
 mod udp;
-mod wait;
 
 pub use arrivals::{Arrivals, ethertype};
 pub use frame::UdpFrame;
@@ -16,4 +15,3 @@ pub use inject::{Flood, Injector, Sent};
 pub use path::{Direction, Path};
 pub use tcp::Goodput;
 pub use udp::UdpPair;
-pub use wait::{DEADLINE, until};

@@ -66,7 +66,7 @@ impl<'a> Path<'a> {
     /// If the socket cannot be opened.
     #[must_use]
     pub fn arrivals(&self, ethertype: u16) -> Arrivals {
-        Arrivals::listen(self.to, ethertype)
+        Arrivals::listen(&self.to.ns, &self.to.dev, ethertype)
     }
 
     /// A 64-byte UDP frame over IPv4. Its destination is nobody's address, so no host ever answers it.

@@ -9,7 +9,8 @@ use std::{
 
 use nix::sys::socket::{setsockopt, sockopt::TcpCongestion};
 
-use super::{DEADLINE, Path};
+use super::Path;
+use crate::topology::DEADLINE;
 
 /// What a receiver has got, and when.
 #[derive(Clone, Copy, Debug)]

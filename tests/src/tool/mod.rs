@@ -2,16 +2,18 @@
 
 mod attached;
 mod json;
+mod ran;
 
 pub use attached::Attached;
 pub use json::{Attachment, Flow, Reasons, RuleStats};
+pub use ran::Ran;
 
 use std::{
-    env, fmt,
+    env,
     fs::{self, Permissions},
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
-    process::{Child, Command, Output, Stdio},
+    process::{Child, Command, Stdio},
     sync::OnceLock,
 };
 
@@ -27,19 +29,6 @@ pub struct Tool<'a> {
     inside: bool,
     wrapper: Vec<&'a str>,
     binary: &'a Path,
-}
-
-/// A finished run.
-#[derive(Clone, Debug)]
-pub struct Ran {
-    /// The command line.
-    pub line: String,
-    /// Exit code, or none if a signal ended it.
-    pub code: Option<i32>,
-    /// What it wrote to standard output.
-    pub stdout: String,
-    /// What it wrote to standard error.
-    pub stderr: String,
 }
 
 /// Path of the binary: `SHAPER_BIN`, or the one beside the directory of the test's own binary.
@@ -101,7 +90,7 @@ impl<'a> Tool<'a> {
     /// If it cannot be started.
     pub fn run(&self, args: &[&str]) -> Ran {
         let mut command = self.command(args);
-        let line = line_of(&command);
+        let line = ran::line_of(&command);
         match self.there(|| command.output()) {
             Ok(output) => Ran::new(line, &output),
             Err(error) => panic!("cannot start `{line}`: {error}"),
@@ -237,55 +226,4 @@ impl<'a> Tool<'a> {
         assert!(ran.code == Some(0), "{ran}");
         serde_json::from_str(&ran.stdout).unwrap_or_else(|error| panic!("not the promised JSON: {error}\n{ran}"))
     }
-}
-
-impl Ran {
-    fn new(line: String, output: &Output) -> Self {
-        Self {
-            line,
-            code: output.status.code(),
-            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-        }
-    }
-
-    /// Both streams.
-    #[must_use]
-    pub fn text(&self) -> String {
-        [self.stdout.as_str(), self.stderr.as_str()].concat()
-    }
-
-    /// Checks that an error is a line of cause and a line of what to do, and that the tool did not panic.
-    ///
-    /// # Panics
-    ///
-    /// If it is not, or it did.
-    pub fn complains(&self) {
-        let lines = self.stderr.lines().filter(|line| !line.trim().is_empty()).count();
-        assert!(lines >= 2, "an error needs a line of cause and a line of what to do\n{self}");
-        assert!(lines <= 8, "an error that nobody reads to its end\n{self}");
-        assert!(!self.stderr.contains("panicked"), "{self}");
-    }
-}
-
-impl fmt::Display for Ran {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "$ {}", self.line)?;
-        for text in [&self.stdout, &self.stderr] {
-            for line in text.lines() {
-                writeln!(f, "  {line}")?;
-            }
-        }
-        match self.code {
-            Some(0) => Ok(()),
-            Some(code) => writeln!(f, "  (exit code {code})"),
-            None => writeln!(f, "  (ended by a signal)"),
-        }
-    }
-}
-
-fn line_of(command: &Command) -> String {
-    let program = command.get_program().to_string_lossy();
-    let args = command.get_args().map(|arg| format!(" {}", arg.to_string_lossy()));
-    std::iter::once(program.into_owned()).chain(args).collect()
 }
