@@ -2,6 +2,9 @@
 //!
 //! The front (arguments, plans, rendering) and the back (kernel, pins, namespaces) meet in these types and nowhere else.
 
+pub mod action;
+mod limits;
+mod numbers;
 mod per;
 
 use std::fmt;
@@ -12,10 +15,12 @@ use shaper_common::{
     abi,
     cost::{Account, Accounting},
     key,
-    units::{Bytes, Rate},
 };
 
-pub use self::per::Per;
+pub use self::{
+    limits::{ByteLimit, Limits, PacketLimit},
+    per::Per,
+};
 
 /// Which way packets cross the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ValueEnum)]
@@ -77,14 +82,8 @@ pub enum AccountChoice {
 /// Everything that was asked for, complete: this is what the owner record stores and what `status` shows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Config {
-    /// Limit of each key.
-    #[serde(with = "rate_number")]
-    pub rate: Rate,
-    /// Depth of each bucket.
-    #[serde(with = "bytes_number")]
-    pub burst: Bytes,
-    /// False if nobody gave a burst: then it follows the rate.
-    pub burst_given: bool,
+    /// What limits, and what happens above.
+    pub limits: Limits,
     /// Who shares a bucket.
     #[serde(with = "per::text")]
     pub per: Per,
@@ -194,8 +193,8 @@ pub struct Flow {
     pub dropped: abi::Count,
     /// Packets that passed with a mark.
     pub marked_packets: u64,
-    /// What its bucket holds now, bytes.
-    pub level_bytes: u64,
+    /// What the bucket of its rate holds now, bytes; `None` without a rate.
+    pub level_bytes: Option<u64>,
 }
 
 impl Config {
@@ -236,34 +235,6 @@ impl fmt::Display for Hook {
             Self::Tcx => "tcx",
             Self::Clsact => "clsact",
         })
-    }
-}
-
-mod rate_number {
-    use serde::{Deserialize, Deserializer, Serializer, de::Error};
-    use shaper_common::units::Rate;
-
-    pub(super) fn serialize<S: Serializer>(rate: &Rate, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_u64(rate.bits_per_second())
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Rate, D::Error> {
-        let bits = u64::deserialize(from)?;
-        Rate::new(bits).ok_or_else(|| D::Error::custom(format!("a rate of {bits} bit/s is out of range")))
-    }
-}
-
-mod bytes_number {
-    use serde::{Deserialize, Deserializer, Serializer, de::Error};
-    use shaper_common::units::Bytes;
-
-    pub(super) fn serialize<S: Serializer>(bytes: &Bytes, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_u64(bytes.get())
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Bytes, D::Error> {
-        let bytes = u64::deserialize(from)?;
-        Bytes::new(bytes).ok_or_else(|| D::Error::custom(format!("a burst of {bytes} bytes is out of range")))
     }
 }
 

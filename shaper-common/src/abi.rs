@@ -5,11 +5,18 @@
 
 use core::mem::{align_of, offset_of, size_of};
 
-use crate::{bucket::Limit, clock::Clock, siphash::SipKey, table, verdict::Reason};
+use crate::{
+    atomic::AtomicU64,
+    bucket::Limit,
+    clock::Clock,
+    siphash::SipKey,
+    table::{self, MoreBuckets},
+    verdict::{Action, Reason},
+};
 
 /// Version of everything in this module and of [`crate::table::FlowSet`]. The object carries it in the section
 /// [`VERSION_SECTION`]; the tool loads no other, and pins live under `v<VERSION>`.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// ELF section of the object that holds [`VERSION`] as a little-endian `u32`.
 pub const VERSION_SECTION: &str = ".shaper.abi";
@@ -69,8 +76,10 @@ pub struct Settings {
     pub link: u8,
     /// [`Overflow`].
     pub overflow: u8,
+    /// Bits of [`feature`].
+    pub features: u8,
     /// Zero.
-    pub reserved: [u8; 6],
+    pub reserved: [u8; 5],
 }
 
 /// What happens to a packet whose flow finds no way in its set.
@@ -112,22 +121,86 @@ pub struct Control {
     pub epoch: u64,
 }
 
-/// The limits of a rule.
+/// The limits of a rule. [`Settings::features`] says which of them count; the others may hold clocks that once did.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RuleLimits {
-    /// For each key.
+    /// Bytes of each key.
     pub rate: Limit,
+    /// Bytes of each key at the second, higher rate.
+    pub peak: Limit,
+    /// Packets of each key: the clock and the burst count packets.
+    pub pps: Limit,
+    /// Bytes of everything that crosses the device in the attachment's direction.
+    pub device_total: Limit,
+    /// What happens above `rate` or `pps`.
+    pub exceed: ActionWord,
+    /// What happens above `peak`.
+    pub violate: ActionWord,
+}
+
+/// An [`Action`] as a number: its kind in the lowest byte, its argument in the upper half.
+#[repr(transparent)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ActionWord(u64);
+
+impl From<Action> for ActionWord {
+    fn from(action: Action) -> Self {
+        let (kind, argument) = match action {
+            Action::Drop => (0, 0),
+            Action::Pass => (1, 0),
+            Action::Dscp(dscp) => (2, u32::from(dscp)),
+            Action::Ecn => (3, 0),
+            Action::Mark(mark) => (4, mark),
+        };
+        Self(kind | u64::from(argument) << 32)
+    }
+}
+
+impl ActionWord {
+    /// The action; a word that was never made from one drops.
+    #[inline(always)]
+    #[must_use]
+    pub const fn action(self) -> Action {
+        let argument = (self.0 >> 32) as u32;
+        match self.0 as u8 {
+            1 => Action::Pass,
+            2 => Action::Dscp(argument as u8),
+            3 => Action::Ecn,
+            4 => Action::Mark(argument),
+            _ => Action::Drop,
+        }
+    }
+}
+
+/// Bits of [`Settings::features`]: what the configuration asks for. What it does not ask for, no packet pays for.
+pub mod feature {
+    /// [`super::RuleLimits::rate`].
+    pub const RATE: u8 = 1;
+    /// [`super::RuleLimits::peak`].
+    pub const PEAK: u8 = 2;
+    /// [`super::RuleLimits::pps`].
+    pub const PPS: u8 = 4;
+    /// [`super::RuleLimits::device_total`].
+    pub const DEVICE_TOTAL: u8 = 8;
+    /// An action other than to drop.
+    pub const ACTION: u8 = 16;
+    /// Everything is dropped.
+    pub const BLOCK: u8 = 32;
 }
 
 /// Words that all packets of a rule share.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default)]
 pub struct RuleState {
-    /// Bucket of the flows that found no way, under [`Overflow::Shared`].
-    pub untracked_full_at: u64,
+    /// `rate` bucket of the flows that found no way, under [`Overflow::Shared`].
+    pub untracked_full_at: AtomicU64,
+    /// Their `peak` and `pps` buckets.
+    pub untracked_more: MoreBuckets,
+    /// Bucket of the device's total.
+    pub device_total_full_at: AtomicU64,
     /// Keeps two rules out of one cache line.
-    pub reserved: [u64; 7],
+    pub reserved: [u64; 4],
 }
 
 /// Packets and bytes.
@@ -205,15 +278,17 @@ layout! {
     Clock { t0, v0, mult, shift } = 24, 8;
     Limit { clock, burst } = 32, 8;
     Settings {
-        epoch_base, secret, set_mask, overhead, mpu, account, per, prefix_v4, prefix_v6, link, overflow, reserved
+        epoch_base, secret, set_mask, overhead, mpu, account, per, prefix_v4, prefix_v6, link, overflow, features,
+        reserved
     } = 48, 8;
     Control { epoch } = 8, 8;
-    RuleLimits { rate } = 32, 8;
-    RuleState { untracked_full_at, reserved } = 64, 8;
+    RuleLimits { rate, peak, pps, device_total, exceed, violate } = 144, 8;
+    RuleState { untracked_full_at, untracked_more, device_total_full_at, reserved } = 64, 8;
     Count { packets, bytes } = 16, 8;
     RuleCounters { reasons, dropped, marked } = 208, 8;
     OwnerRecord { version, program_id, epoch_base, text_len, text } = 4096, 8;
     table::FlowSet { tags, full_at, state, keys } = 1024, 64;
-    table::FlowState { rule, passed, dropped, marked_packets, reserved } = 64, 8;
+    table::FlowState { rule, passed, dropped, marked_packets, more } = 64, 8;
+    MoreBuckets { peak_full_at, pps_full_at } = 16, 8;
     table::FlowKey { words, since } = 48, 8;
 }

@@ -76,14 +76,21 @@ pub const fn offer(full_at: u64, v: u64, burst: u64, cost: u64) -> Option<u64> {
 #[inline(always)]
 #[must_use]
 pub fn charge<A: Atomics>(word: &AtomicU64, v: u64, burst: u64, cost: u64) -> bool {
-    let mut held = A::load(word);
-    for _ in 0..CHARGE_TRIES {
+    let held = A::load(word);
+    let Some(new) = offer(held, v, burst, cost) else { return false };
+    let found = A::compare_exchange(word, held, new);
+    found == held || contend::<A>(word, v, burst, cost)
+}
+
+/// [`charge`] after a lost race.
+#[inline(never)]
+fn contend<A: Atomics>(word: &AtomicU64, v: u64, burst: u64, cost: u64) -> bool {
+    for _ in 1..CHARGE_TRIES {
+        let held = A::load(word);
         let Some(new) = offer(held, v, burst, cost) else { return false };
-        let found = A::compare_exchange(word, held, new);
-        if found == held {
+        if A::compare_exchange(word, held, new) == held {
             return true;
         }
-        held = found;
     }
     let held = A::fetch_add(word, cost);
     if offer(held, v, burst, cost).is_some() {

@@ -11,13 +11,16 @@
 #![forbid(unsafe_code)]
 
 pub mod abi;
+pub mod answer;
 pub mod atomic;
 pub mod bucket;
 pub mod clock;
 pub mod cost;
 pub mod key;
+mod layers;
 pub mod packet;
 pub mod policy;
+pub mod remark;
 pub mod siphash;
 pub mod table;
 pub mod units;

@@ -4,14 +4,17 @@
 //! once, where it leaves.
 
 use crate::{
-    abi::{DEFAULT_RULE, Overflow, RuleLimits},
+    abi::{DEFAULT_RULE, Overflow, RuleLimits, RuleState, feature},
     atomic::{AtomicU64, Atomics},
     bucket,
     cost::{self, Accounting, Cost},
     key::{KEY_WORDS, Key, Per, Prefix},
+    answer::Answer,
+    layers::{Buckets, Layers},
     packet::{self, Continuation, Facts, Link, Packet},
+    remark::{self, TrafficClass},
     siphash::SipKey,
-    table::{self, FlowSet, FlowState},
+    table::{self, FlowSet, FlowState, MoreBuckets},
     verdict::{Reason, Verdict},
 };
 
@@ -31,6 +34,8 @@ pub trait Settings {
     fn set_mask(&self) -> u32;
     /// What happens to flows that find no way.
     fn overflow(&self) -> Overflow;
+    /// Bits of [`feature`].
+    fn features(&self) -> u8;
 }
 
 /// The maps and the time.
@@ -48,13 +53,36 @@ pub trait Plane {
     fn limits(&self, rule: u32) -> Option<&RuleLimits>;
     /// A set of the flow table.
     fn flows(&self, set: u32) -> Option<&FlowSet>;
-    /// The shared bucket of a rule's untracked flows.
-    fn untracked(&self, rule: u32) -> Option<&AtomicU64>;
+    /// The words that all packets of a rule share.
+    fn state(&self, rule: u32) -> Option<&RuleState>;
 
     /// Takes a way for a new flow; a call of its own, so that the way of a known flow stays short.
     #[inline(always)]
     fn claim(&self, set: &FlowSet, tag: u64, key: &[u64; KEY_WORDS], v: u64, now: u64) -> Option<usize> {
-        table::claim::<Self::Atomics>(set, tag, key, v, now)
+        table::claim::<Self::Atomics>(set, tag, key, v, now, |more| self.are_full(more, now))
+    }
+
+    /// Judges a packet by several limits; a call of its own, like [`Plane::claim`].
+    #[inline(always)]
+    fn hear<P: Packet + ?Sized>(&self, packet: &P, case: &Case) -> Answer
+    where
+        Self: Sized,
+    {
+        hear(self, packet, case)
+    }
+
+    /// Whether the other buckets of a way are full, as far as there are such limits.
+    #[inline(always)]
+    fn are_full(&self, more: &MoreBuckets, now: u64) -> bool {
+        let features = self.settings().features();
+        if features & (feature::PEAK | feature::PPS) == 0 {
+            return true;
+        }
+        let Some(limits) = self.limits(DEFAULT_RULE) else { return false };
+        let owes = |bit, word, limit: &bucket::Limit| {
+            features & bit != 0 && bucket::debt(Self::Atomics::load(word), limit.clock.at(now)) != 0
+        };
+        !owes(feature::PEAK, &more.peak_full_at, &limits.peak) && !owes(feature::PPS, &more.pps_full_at, &limits.pps)
     }
 }
 
@@ -62,10 +90,8 @@ pub trait Plane {
 #[derive(Clone, Copy, Debug)]
 #[must_use]
 pub struct Decision<'a> {
-    /// What happens to it.
-    pub verdict: Verdict,
-    /// Why.
-    pub reason: Reason,
+    /// What happens to it, why, and how it was changed.
+    pub answer: Answer,
     /// What it costs.
     pub cost: Cost,
     /// The rule that judged it.
@@ -78,22 +104,27 @@ pub struct Decision<'a> {
 #[inline(always)]
 pub fn judge<'a, L: Plane, P: Packet + ?Sized>(plane: &'a L, packet: &P) -> Decision<'a> {
     let settings = plane.settings();
-    let Some(Identity { tag, key, cost }) = packet::parse_then(packet, settings.link(), &Identify { packet, settings })
-    else {
+    let identify = Identify { packet, settings };
+    let Some(Identity { tag, key, cost, class }) = packet::parse_then(packet, settings.link(), &identify) else {
         return Decision {
-            verdict: Verdict::Pass,
-            reason: Reason::Exempt,
+            answer: Answer::pass(Reason::Exempt),
             cost: cost::unlimited(packet),
             rule: DEFAULT_RULE,
             flow: None,
         };
     };
     let rule = DEFAULT_RULE;
-    let decide = |verdict, reason, flow| Decision { verdict, reason, cost, rule, flow };
+    let decide = |answer, flow| Decision { answer, cost, rule, flow };
+    let features = settings.features();
+    if features & feature::BLOCK != 0 {
+        return decide(Answer::drop(Reason::Blocked), None);
+    }
 
-    let (Some(limits), Some(set)) = (plane.limits(rule), plane.flows(tag as u32 & settings.set_mask())) else {
+    let (Some(limits), Some(state), Some(set)) =
+        (plane.limits(rule), plane.state(rule), plane.flows(tag as u32 & settings.set_mask()))
+    else {
         // The maps are sized for every index that is asked for. If that were ever wrong, nothing may pass unlimited.
-        return decide(Verdict::Drop, Reason::Untracked, None);
+        return decide(Answer::drop(Reason::Untracked), None);
     };
     let now = plane.now();
     let v = limits.rate.clock.at(now);
@@ -101,16 +132,103 @@ pub fn judge<'a, L: Plane, P: Packet + ?Sized>(plane: &'a L, packet: &P) -> Deci
         Some(way) => Some(way),
         None => plane.claim(set, tag, &key, v, now),
     };
-    let Some(way) = way else {
-        return decide(untracked(plane, rule, v, limits.rate.burst, cost.bytes), Reason::Untracked, None);
-    };
-    let flow = Some(&set.state[way]);
-    if bucket::charge::<L::Atomics>(&set.full_at[way], v, limits.rate.burst, cost.bytes) {
-        decide(Verdict::Pass, Reason::Conform, flow)
-    } else if cost.bytes > limits.rate.burst {
-        decide(Verdict::Drop, Reason::Oversize, flow)
+    let flow = way.map(|way| &set.state[way]);
+    if features == feature::RATE {
+        // The common case, in as few instructions as there are.
+        let burst = limits.rate.burst;
+        let answer = match (way, settings.overflow()) {
+            (Some(way), _) => rate_alone::<L>(&set.full_at[way], v, burst, cost),
+            (None, Overflow::Shared) => rate_alone::<L>(&state.untracked_full_at, v, burst, cost),
+            (None, Overflow::Open) => Answer::pass(Reason::Untracked),
+            (None, Overflow::Closed) => Answer::drop(Reason::Untracked),
+        };
+        return decide(if way.is_some() { answer } else { answer.because(Reason::Untracked) }, flow);
+    }
+    let way = way.map_or(NO_WAY, |way| way as u32);
+    let case = Case { set: tag as u32 & settings.set_mask(), way, cost, class, now };
+    decide(plane.hear(packet, &case), flow)
+}
+
+#[inline(always)]
+fn rate_alone<L: Plane>(word: &AtomicU64, v: u64, burst: u64, cost: Cost) -> Answer {
+    if bucket::charge::<L::Atomics>(word, v, burst, cost.bytes) {
+        Answer::pass(Reason::Conform)
+    } else if cost.bytes > burst {
+        Answer::drop(Reason::Oversize)
     } else {
-        decide(Verdict::Drop, Reason::Rate, flow)
+        Answer::drop(Reason::Rate)
+    }
+}
+
+/// In [`Case::way`]: the flow found none.
+pub const NO_WAY: u32 = table::WAYS as u32;
+
+/// A packet that several limits have to judge.
+#[derive(Clone, Copy, Debug)]
+pub struct Case {
+    /// The set of its flow.
+    pub set: u32,
+    /// The way of its flow, or [`NO_WAY`].
+    pub way: u32,
+    /// What it costs.
+    pub cost: Cost,
+    /// Where its traffic class stands.
+    pub class: TrafficClass,
+    /// The time in nanoseconds.
+    pub now: u64,
+}
+
+/// Judges a packet by all limits there are. Looks at all of them before it charges any, so that a packet that is dropped
+/// writes to no bucket.
+#[inline(always)]
+pub fn hear<L: Plane, P: Packet + ?Sized>(plane: &L, packet: &P, case: &Case) -> Answer {
+    let &Case { set, way, cost, class, now } = case;
+    let features = plane.settings().features();
+    let (Some(limits), Some(state), Some(set)) =
+        (plane.limits(DEFAULT_RULE), plane.state(DEFAULT_RULE), plane.flows(set))
+    else {
+        return Answer::drop(Reason::Untracked);
+    };
+    let total = &state.device_total_full_at;
+    if way < NO_WAY {
+        let way = way as usize % table::WAYS;
+        let buckets = Buckets { rate: &set.full_at[way], more: &set.state[way].more, total };
+        return weigh::<L::Atomics, P>(&Layers::new(&buckets, limits, features, now, cost), packet, class, limits);
+    }
+    let buckets = Buckets { rate: &state.untracked_full_at, more: &state.untracked_more, total };
+    let features = match plane.settings().overflow() {
+        Overflow::Shared => features,
+        Overflow::Open => features & feature::DEVICE_TOTAL,
+        Overflow::Closed => return Answer::drop(Reason::Untracked),
+    };
+    let layers = Layers::new(&buckets, limits, features, now, cost);
+    weigh::<L::Atomics, P>(&layers, packet, class, limits).because(Reason::Untracked)
+}
+
+#[inline(always)]
+fn weigh<A: Atomics, P: Packet + ?Sized>(
+    layers: &Layers<'_>,
+    packet: &P,
+    class: TrafficClass,
+    limits: &RuleLimits,
+) -> Answer {
+    if layers.is_oversize() {
+        return Answer::drop(Reason::Oversize);
+    }
+    let mut reason = layers.meter::<A>();
+    if matches!(reason, Reason::Conform) {
+        match layers.charge::<A>() {
+            Ok(()) => return Answer::pass(Reason::Conform),
+            Err(Reason::DeviceTotal) => return Answer::drop(Reason::DeviceTotal),
+            // Another CPU has used up what was there a moment ago: the packet has another colour now.
+            Err(refused) => reason = refused,
+        }
+    }
+    let action = if matches!(reason, Reason::Peak) { limits.violate } else { limits.exceed };
+    let Some(change) = remark::plan(packet, class, action.action()) else { return Answer::drop(reason) };
+    match layers.charge_excess::<A>(reason) {
+        Ok(()) => Answer::pass(reason).with(change),
+        Err(reason) => Answer::drop(reason),
     }
 }
 
@@ -119,6 +237,7 @@ struct Identity {
     tag: u64,
     key: [u64; KEY_WORDS],
     cost: Cost,
+    class: TrafficClass,
 }
 
 struct Identify<'a, S, P: ?Sized> {
@@ -136,19 +255,8 @@ impl<S: Settings, P: Packet + ?Sized> Continuation for Identify<'_, S, P> {
             tag: key.tag(&self.settings.secret()),
             key: key.encode(),
             cost: cost::of(self.packet, facts, self.settings.accounting()),
+            class: facts.into(),
         }
-    }
-}
-
-#[inline(never)]
-fn untracked<L: Plane>(plane: &L, rule: u32, v: u64, burst: u64, bytes: u64) -> Verdict {
-    match plane.settings().overflow() {
-        Overflow::Open => Verdict::Pass,
-        Overflow::Closed => Verdict::Drop,
-        Overflow::Shared => match plane.untracked(rule) {
-            Some(word) if bucket::charge::<L::Atomics>(word, v, burst, bytes) => Verdict::Pass,
-            _ => Verdict::Drop,
-        },
     }
 }
 
@@ -157,23 +265,31 @@ impl Decision<'_> {
     #[inline(always)]
     pub fn count_flow<A: Atomics>(&self) {
         if let Some(flow) = self.flow {
-            let tally = match self.verdict {
+            let tally = match self.answer.verdict() {
                 Verdict::Pass => &flow.passed,
                 Verdict::Drop => &flow.dropped,
             };
             tally.add::<A>(self.cost.packets, self.cost.bytes);
+            if self.answer.is_marked() {
+                A::add(&flow.marked_packets, self.cost.packets);
+            }
         }
     }
 }
 
 impl crate::abi::RuleCounters {
-    /// Counts a packet: once by its reason, and once more if it was dropped.
+    /// Counts a packet: once by its reason, and once more if it was dropped or marked.
     #[inline(always)]
     pub fn count(&mut self, decision: &Decision<'_>) {
-        let cost = decision.cost;
-        self.reasons[decision.reason as usize].add(cost);
-        if matches!(decision.verdict, Verdict::Drop) {
+        let Decision { answer, cost, .. } = *decision;
+        if let Some(reason) = self.reasons.get_mut(answer.reason_index()) {
+            reason.add(cost);
+        }
+        if matches!(answer.verdict(), Verdict::Drop) {
             self.dropped.add(cost);
+        }
+        if answer.is_marked() {
+            self.marked.add(cost);
         }
     }
 }

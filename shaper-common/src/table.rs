@@ -5,9 +5,11 @@
 //! debt takes no ninth flow; what happens to that one is the attachment's overflow policy.
 //!
 //! A way is taken in two compare-and-swaps: first the bucket word, from the full value that was seen to "full now",
-//! then the tag. If two CPUs want the same way, one of the four words differs and the loser looks again. What remains:
-//! a packet of the forgotten flow that is between finding its way and charging it charges the new flow instead. One
-//! packet, charged to the wrong bucket, is the worst that a race can do.
+//! then the tag. If two CPUs want the same way, one of the four words differs and the loser looks again. What remains is
+//! charged to the wrong bucket, not lost: a packet of the forgotten flow between the two swaps is charged to the new one,
+//! and if two CPUs bring the first packets of one flow at the same instant to different ways, one packet each. A CPU that
+//! is held up between its swaps (by a hypervisor, say) lets as many packets of the forgotten flow through to the new one's
+//! bucket as come meanwhile, at most a burst.
 
 use core::mem::{offset_of, size_of};
 
@@ -55,8 +57,18 @@ pub struct FlowState {
     pub dropped: Tally,
     /// Packets that passed with a mark.
     pub marked_packets: AtomicU64,
-    /// For the second clock words of later limits.
-    pub reserved: [AtomicU64; 2],
+    /// Its other buckets, where the rule has such limits.
+    pub more: MoreBuckets,
+}
+
+/// The buckets of a key besides that of its `rate`: words like [`FlowSet::full_at`], each on its own clock.
+#[repr(C)]
+#[derive(Debug, Default)]
+pub struct MoreBuckets {
+    /// Of `peak`.
+    pub peak_full_at: AtomicU64,
+    /// Of `pps`; the clock counts packets.
+    pub pps_full_at: AtomicU64,
 }
 
 /// Packets and bytes.
@@ -113,19 +125,38 @@ pub fn find<A: Atomics>(set: &FlowSet, tag: u64) -> Option<usize> {
 
 /// Takes a way for `tag`, with a bucket that is full when its clock reads `v`. `None` if all eight are in debt.
 ///
-/// `now` is the time in nanoseconds, `key` what people will read. `v` must be the clock of every way in the set.
-pub fn claim<A: Atomics>(set: &FlowSet, tag: u64, key: &[u64; KEY_WORDS], v: u64, now: u64) -> Option<usize> {
+/// `now` is the time in nanoseconds, `key` what people will read. `v` must be the clock of every way in the set;
+/// `others_full` says whether a way's other buckets are full. The new flow's are, with 0 in their words.
+pub fn claim<A: Atomics>(
+    set: &FlowSet,
+    tag: u64,
+    key: &[u64; KEY_WORDS],
+    v: u64,
+    now: u64,
+    others_full: impl Fn(&MoreBuckets) -> bool,
+) -> Option<usize> {
     for _ in 0..CLAIM_TRIES {
-        let (way, held, full_at) = match candidate::<A>(set, tag, v) {
-            Candidate::Ours(way) => return Some(way),
-            Candidate::Free { way, tag, full_at } => (way, tag, full_at),
-            Candidate::None => return None,
-        };
+        let Candidate { way, tag: held, full_at } = candidate::<A>(set, tag, v, &others_full);
+        if way >= WAYS {
+            return None;
+        }
+        if held == tag {
+            return Some(way);
+        }
         let state = &set.state[way];
         let passed = state.passed.values::<A>();
         let dropped = state.dropped.values::<A>();
         let marked = A::load(&state.marked_packets);
+        let more = [&state.more.peak_full_at, &state.more.pps_full_at].map(|word| (word, A::load(word)));
+        // Once more, behind the loads: who charges after this changes what was loaded.
+        if !others_full(&state.more) {
+            continue;
+        }
         if A::compare_exchange(&set.full_at[way], full_at, v) != full_at {
+            continue;
+        }
+        // Words of limits that are not in force now may hold anything; the new flow must not inherit that.
+        if more.into_iter().any(|(word, held)| held != 0 && A::compare_exchange(word, held, 0) != held) {
             continue;
         }
         if A::compare_exchange(&set.tags[way], held, tag) != held {
@@ -147,35 +178,34 @@ pub fn claim<A: Atomics>(set: &FlowSet, tag: u64, key: &[u64; KEY_WORDS], v: u64
     None
 }
 
-enum Candidate {
-    /// Another CPU has just taken a way for the same flow.
-    Ours(usize),
-    /// Never used, or the bucket that has been full for longest.
-    Free { way: usize, tag: u64, full_at: u64 },
-    /// All in debt.
-    None,
+/// The way to take, as it was seen.
+#[derive(Clone, Copy)]
+struct Candidate {
+    /// [`WAYS`] if all are in debt.
+    way: usize,
+    /// [`EMPTY`], the tag of the flow whose bucket has been full for longest, or, if another CPU was quicker, the tag of
+    /// the flow that looks for a way.
+    tag: u64,
+    full_at: u64,
 }
 
 #[inline(always)]
-fn candidate<A: Atomics>(set: &FlowSet, tag: u64, v: u64) -> Candidate {
-    let mut best = Candidate::None;
+fn candidate<A: Atomics>(set: &FlowSet, tag: u64, v: u64, others_full: impl Fn(&MoreBuckets) -> bool) -> Candidate {
+    let mut best = Candidate { way: WAYS, tag: EMPTY, full_at: 0 };
     let mut best_age = 0;
     for way in 0..WAYS {
         // The word first: if the way is taken and charged after this, the word that was seen here is no longer there
         // to be swapped. The other way round the debt of the flow that took an empty way could be swapped away.
         let full_at = A::load(&set.full_at[way]);
         let held = A::load(&set.tags[way]);
-        if held == tag {
-            return Candidate::Ours(way);
-        }
-        if held == EMPTY {
-            // Ways fill in order, so the flow is in none behind this one.
-            return Candidate::Free { way, tag: held, full_at };
+        if held == tag || held == EMPTY {
+            // Ways fill in order, so the flow is in none behind an empty one.
+            return Candidate { way, tag: held, full_at };
         }
         let age = v.wrapping_sub(full_at);
-        if debt(full_at, v) == 0 && age >= best_age {
+        if debt(full_at, v) == 0 && age >= best_age && others_full(&set.state[way].more) {
             best_age = age;
-            best = Candidate::Free { way, tag: held, full_at };
+            best = Candidate { way, tag: held, full_at };
         }
     }
     best

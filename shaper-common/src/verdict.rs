@@ -63,3 +63,19 @@ impl Reason {
     /// How many reasons there are.
     pub const COUNT: usize = Self::ALL.len();
 }
+
+/// What happens to a packet above a limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Action {
+    /// It is dropped.
+    #[default]
+    Drop,
+    /// It passes and is only counted.
+    Pass,
+    /// It passes with this differentiated services code point, 0 ..= 63 (RFC 2474); its ECN bits stay.
+    Dscp(u8),
+    /// It passes with "congestion experienced" if its transport is ECN-capable (RFC 3168), else it is dropped.
+    Ecn,
+    /// It passes with this firewall mark (`skb->mark`).
+    Mark(u32),
+}

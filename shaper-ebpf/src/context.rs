@@ -3,11 +3,14 @@
 use core::{arch::asm, mem::MaybeUninit};
 
 use aya_ebpf::{
-    bindings::__sk_buff,
-    helpers::{bpf_skb_load_bytes, bpf_skb_pull_data},
+    bindings::{__sk_buff, BPF_F_RECOMPUTE_CSUM},
+    helpers::{bpf_skb_load_bytes, bpf_skb_pull_data, bpf_skb_store_bytes},
     programs::TcContext,
 };
-use shaper_common::packet::{MAX_OFFSET, Offload, Packet};
+use shaper_common::{
+    packet::{MAX_OFFSET, Offload, Packet},
+    remark::Rewrite,
+};
 
 /// Which way a packet crosses the device.
 #[derive(Clone, Copy)]
@@ -53,6 +56,20 @@ impl Skb {
             packet.data_end = ctx.data_end();
         }
         packet
+    }
+
+    /// The packet again in another function, which reads no more than a few bytes at a time and changes them.
+    #[inline(always)]
+    pub(crate) fn revisit(skb: *mut __sk_buff) -> Self {
+        let ctx = TcContext::new(skb);
+        // Ingress or egress makes a difference only to what a packet costs.
+        Self { skb, data: ctx.data(), data_end: ctx.data_end(), direction: Direction::Ingress }
+    }
+
+    /// As the kernel passed it.
+    #[inline(always)]
+    pub(crate) fn context(&self) -> *mut __sk_buff {
+        self.skb
     }
 
     /// Headers of each segment as the kernel has worked them out, tunnels included: at egress it has added them to
@@ -114,6 +131,26 @@ impl Packet for Skb {
     #[inline(always)]
     fn stripped_tags(&self) -> u32 {
         field!(self.vlan_present)
+    }
+}
+
+impl Rewrite for Skb {
+    #[inline(always)]
+    fn write<const N: usize>(&self, offset: u32, bytes: [u8; N]) -> bool {
+        // Where the device has summed the whole packet, the sum follows the change.
+        let flags = u64::from(BPF_F_RECOMPUTE_CSUM);
+        // SAFETY: the helper reads N bytes from a buffer of N bytes. Pointers into the packet are not used afterwards.
+        let result = unsafe { bpf_skb_store_bytes(self.skb.cast(), offset, bytes.as_ptr().cast(), N as u32, flags) };
+        result == 0
+    }
+
+    #[inline(always)]
+    fn set_mark(&self, mark: u32) -> bool {
+        // SAFETY: the kernel passes a valid context for the whole run of the program.
+        let field = unsafe { &raw mut (*self.skb).mark };
+        // SAFETY: a writable field of the context.
+        unsafe { field.write(mark) };
+        true
     }
 }
 

@@ -10,7 +10,7 @@ use crate::{atomic::Bpf, maps};
 #[inline(always)]
 pub(crate) fn tc(decision: &Decision<'_>) -> i32 {
     count(decision);
-    match decision.verdict {
+    match decision.answer.verdict() {
         Verdict::Pass => TC_ACT_UNSPEC,
         Verdict::Drop => TC_ACT_SHOT,
     }

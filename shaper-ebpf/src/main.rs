@@ -30,7 +30,7 @@ fn shaper_egress(ctx: TcContext) -> i32 {
 
 #[inline(always)]
 fn classify(packet: &Skb) -> i32 {
-    exit::tc(&policy::judge(&Attachment, packet))
+    exit::tc(&policy::judge(&Attachment::new(packet), packet))
 }
 
 #[used]

@@ -10,7 +10,6 @@ use aya_ebpf::{
 };
 use shaper_common::{
     abi::{Control, OwnerRecord, RuleCounters, RuleLimits, RuleState},
-    atomic::AtomicU64,
     table::FlowSet,
 };
 
@@ -51,12 +50,9 @@ pub(crate) fn limits(element: u32) -> Option<&'static RuleLimits> {
 }
 
 #[inline(always)]
-pub(crate) fn untracked(rule: u32) -> Option<&'static AtomicU64> {
-    let state = STATES.get_ptr_mut(rule)?;
-    // SAFETY: an in-bounds field of a live array element.
-    let word = unsafe { &raw mut (*state).untracked_full_at };
-    // SAFETY: aligned, never freed, and accessed only atomically.
-    Some(unsafe { AtomicU64::from_ptr(word) })
+pub(crate) fn state(rule: u32) -> Option<&'static RuleState> {
+    // SAFETY: array elements are never freed, and every word of the state is an atomic.
+    STATES.get_ptr(rule).map(|state| unsafe { &*state })
 }
 
 #[inline(always)]

@@ -1,18 +1,29 @@
 //! The kernel's side of `shaper_common::policy`: where the words are and what time it is.
 
-use aya_ebpf::helpers::bpf_ktime_get_ns;
+use aya_ebpf::{bindings::__sk_buff, helpers::bpf_ktime_get_ns};
 use shaper_common::{
-    abi::RuleLimits,
-    atomic::AtomicU64,
+    abi::{RuleLimits, RuleState},
     key::KEY_WORDS,
-    policy::Plane,
-    table::{self, FlowSet},
+    answer::Answer,
+    cost::Cost,
+    packet::Packet,
+    policy::{self, Case, Plane},
+    remark::TrafficClass,
+    table::{self, FlowSet, MoreBuckets},
 };
 
-use crate::{atomic::Bpf, maps, settings::Loaded};
+use crate::{atomic::Bpf, context::Skb, maps, settings::Loaded};
 
-/// The attachment this program serves.
-pub(crate) struct Attachment;
+/// The attachment this program serves, during the way of one packet.
+pub(crate) struct Attachment {
+    skb: *mut __sk_buff,
+}
+
+impl Attachment {
+    pub(crate) fn new(packet: &Skb) -> Self {
+        Self { skb: packet.context() }
+    }
+}
 
 impl Plane for Attachment {
     type Atomics = Bpf;
@@ -41,8 +52,8 @@ impl Plane for Attachment {
     }
 
     #[inline(always)]
-    fn untracked(&self, rule: u32) -> Option<&AtomicU64> {
-        maps::untracked(rule)
+    fn state(&self, rule: u32) -> Option<&RuleState> {
+        maps::state(rule)
     }
 
     /// A function of its own in the object, so that the registers of the common case stay free of it.
@@ -52,10 +63,45 @@ impl Plane for Attachment {
         // The verifier knows nothing about a callee's result until it is compared.
         (way < table::WAYS as u64).then_some(way as usize)
     }
+
+    /// A function of its own that the verifier checks by itself, whatever leads there.
+    #[inline(always)]
+    fn hear<P: Packet + ?Sized>(&self, _: &P, case: &Case) -> Answer {
+        let Case { set, way, cost, class, now } = *case;
+        let place = u64::from(set) | u64::from(way) << 32 | class.to_bits() << 40;
+        let cost = cost.bytes | cost.packets << PACKETS_SHIFT;
+        Answer::from_bits(shaper_hear(self.skb, place, cost, now))
+    }
+}
+
+/// Bytes of a packet are less than this power of two, packets less than the rest.
+const PACKETS_SHIFT: u32 = 40;
+
+/// [`policy::hear`] with its arguments packed; makes the change that the packet passes with.
+///
+/// Global for the verifier: checked once, for any arguments, and not again for each way that leads to the call.
+#[unsafe(no_mangle)]
+#[inline(never)]
+extern "C" fn shaper_hear(skb: *mut __sk_buff, place: u64, cost: u64, now: u64) -> u64 {
+    let packet = Skb::revisit(skb);
+    let case = Case {
+        set: place as u32,
+        way: (place >> 32) as u32 & 0xff,
+        cost: Cost { bytes: cost & ((1 << PACKETS_SHIFT) - 1), packets: cost >> PACKETS_SHIFT },
+        class: TrafficClass::from_bits(place >> 40),
+        now,
+    };
+    let answer = policy::hear(&Attachment::new(&packet), &packet, &case);
+    if answer.is_marked() && !answer.change().apply(&packet, case.class) {
+        // It may only pass with its mark, and there was no memory to write that.
+        return answer.revoked().to_bits();
+    }
+    answer.to_bits()
 }
 
 /// The way, or [`table::WAYS`] if there is none.
 #[inline(never)]
 fn claim(set: &FlowSet, tag: u64, key: &[u64; KEY_WORDS], v: u64, now: u64) -> u64 {
-    table::claim::<Bpf>(set, tag, key, v, now).map_or(table::WAYS as u64, |way| way as u64)
+    let full = |more: &MoreBuckets| Attachment { skb: core::ptr::null_mut() }.are_full(more, now);
+    table::claim::<Bpf>(set, tag, key, v, now, full).map_or(table::WAYS as u64, |way| way as u64)
 }

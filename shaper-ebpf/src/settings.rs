@@ -28,7 +28,8 @@ static SETTINGS: Settings = Settings {
     prefix_v6: 0,
     link: 0,
     overflow: 0,
-    reserved: [0; 6],
+    features: 0,
+    reserved: [0; 5],
 };
 
 /// Reads one field as the loader has set it, not as the compiler sees it above.
@@ -88,5 +89,10 @@ impl policy::Settings for Loaded {
     #[inline(always)]
     fn overflow(&self) -> Overflow {
         Overflow::from_u8(setting!(overflow)).unwrap_or(Overflow::Closed)
+    }
+
+    #[inline(always)]
+    fn features(&self) -> u8 {
+        setting!(features)
     }
 }

@@ -48,7 +48,7 @@ fn set_with_room_for_one() -> FlowSet {
 
 /// A packet on its way through the table; `None` if it found no way.
 fn packet<A: Atomics>(set: &FlowSet, tag: u64, bytes: u64) -> Option<usize> {
-    let way = find::<A>(set, tag).or_else(|| claim::<A>(set, tag, &[tag; 5], V, 0))?;
+    let way = find::<A>(set, tag).or_else(|| claim::<A>(set, tag, &[tag; 5], V, 0, |_| true))?;
     assert!(charge::<A>(&set.full_at[way], V, BURST, bytes), "there is room for all");
     set.state[way].passed.add::<A>(1, bytes);
     Some(way)

@@ -10,6 +10,7 @@ mod clock;
 mod contention;
 mod cost;
 mod key;
+mod layers;
 mod level;
 mod parser;
 mod policy;

@@ -24,7 +24,7 @@ use crate::property::{config, regressions};
 const SECOND: u64 = 1_000_000_000;
 
 /// One set, so that nine flows are too many; per flow; bytes of the frame.
-const SETTINGS: Settings = Settings {
+pub(crate) const SETTINGS: Settings = Settings {
     epoch_base: 0,
     secret: SipKey { k0: 11, k1: 13 },
     set_mask: 0,
@@ -36,7 +36,8 @@ const SETTINGS: Settings = Settings {
     prefix_v6: 128,
     link: Link::Ethernet as u8,
     overflow: Overflow::Shared as u8,
-    reserved: [0; 6],
+    features: 0,
+    reserved: [0; 5],
 };
 
 /// A limit that earns nothing while a test runs.

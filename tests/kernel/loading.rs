@@ -1,7 +1,7 @@
 //! Every program loads with every combination of settings, and the verifier's effort stays far from its limit.
 
 use aya::programs::SchedClassifier;
-use shaper_common::{abi::Settings, packet::Link};
+use shaper_common::abi::{Settings, feature};
 
 use crate::{
     object::{self, PROGRAMS},
@@ -9,27 +9,40 @@ use crate::{
 };
 
 /// Instructions that the verifier may walk for one program; the kernel's limit is a million.
-const VERIFIER_EFFORT: u32 = 200_000;
+const VERIFIER_EFFORT: u32 = 400_000;
 
-/// Per `--per`, `--overflow`, link and account: all that switch code on or off.
-fn combinations() -> impl Iterator<Item = Settings> {
-    let links = [Link::Ethernet as u8, Link::Bare as u8];
-    (0..5).flat_map(move |per| {
-        (0..3).flat_map(move |overflow| {
-            links.into_iter().flat_map(move |link| {
-                (0..2).map(move |account| Settings {
-                    per,
-                    overflow,
-                    link,
-                    account,
-                    overhead: -4,
-                    mpu: 64,
-                    ..settings(2)
-                })
-            })
-        })
-    })
+/// All that switch code on or off: with a rate alone every combination of `--per`, `--overflow`, link and account, with
+/// each other set of limits every value of these.
+fn combinations() -> Vec<Settings> {
+    let base = Settings { overhead: -4, mpu: 64, ..settings(2) };
+    let mut all = Vec::new();
+    for (per, overflow) in (0..5).flat_map(|per| (0..3).map(move |overflow| (per, overflow))) {
+        for (link, account) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+            all.push(Settings { per, overflow, link, account, ..base });
+        }
+    }
+    for features in FEATURES {
+        all.extend((0..5).map(|i| Settings {
+            features,
+            per: i,
+            overflow: i % 3,
+            link: i % 2,
+            account: u8::from(i > 2),
+            ..base
+        }));
+    }
+    all
 }
+
+/// Every limit alone, all together, and actions.
+const FEATURES: [u8; 6] = [
+    feature::PPS,
+    feature::DEVICE_TOTAL,
+    feature::RATE | feature::PEAK,
+    feature::RATE | feature::ACTION,
+    feature::RATE | feature::PEAK | feature::PPS | feature::DEVICE_TOTAL | feature::ACTION,
+    feature::BLOCK,
+];
 
 #[test]
 fn every_program_loads_with_every_combination_of_settings() {

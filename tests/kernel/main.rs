@@ -6,11 +6,13 @@
 
 mod corpus;
 mod frames;
+mod layers;
 mod loading;
 mod object;
 mod offload;
 mod overflow;
 mod random;
+mod remark;
 mod rig;
 mod skb;
 mod verdicts;

@@ -13,7 +13,7 @@ fn gso(frame: &Frame, header: u32, payload: u32, gso_size: u32) -> Skb {
     let bytes = frame.bytes();
     assert_eq!(bytes.len() as u32, header + payload);
     let gso_segs = payload.div_ceil(gso_size);
-    Skb { wire_len: header + payload + (gso_segs - 1) * header, gso_segs, gso_size, bytes }
+    Skb { wire_len: header + payload + (gso_segs - 1) * header, gso_segs, gso_size, bytes, ..Skb::default() }
 }
 
 #[test]
@@ -42,7 +42,7 @@ fn a_super_packet_costs_its_segments_at_both_hooks() {
 fn at_egress_the_kernel_knows_the_headers_of_a_tunnel_inside() {
     // 3000 bytes in three segments, each with 50 bytes of VXLAN and 54 of inner headers more than the outer ones.
     let frame = Frame::ethernet(Network::udp(4789, 4789, 3000));
-    let skb = Skb { bytes: frame.bytes(), wire_len: 3042 + 2 * 146, gso_segs: 3, gso_size: 1000 };
+    let skb = Skb { bytes: frame.bytes(), wire_len: 3042 + 2 * 146, gso_segs: 3, gso_size: 1000, ..Skb::default() };
     let outcome = Rig::egress(settings(1), standing(1 << 30)).run(&skb);
     assert_eq!(outcome.cost, Cost { bytes: 3042 + 2 * 146, packets: 3 });
 }
@@ -50,7 +50,7 @@ fn at_egress_the_kernel_knows_the_headers_of_a_tunnel_inside() {
 #[test]
 fn a_guest_that_does_not_count_its_segments_is_charged_for_them() {
     let frame = Frame::ethernet(Network::V4(Ipv4::new(Upper::tcp(1, 2, 0, 3000))));
-    let skb = Skb { bytes: frame.bytes(), wire_len: 3054, gso_segs: 0, gso_size: 1000 };
+    let skb = Skb { bytes: frame.bytes(), wire_len: 3054, gso_segs: 0, gso_size: 1000, ..Skb::default() };
     for rig in [Rig::ingress, Rig::egress] {
         let outcome = rig(settings(1), standing(1 << 30)).run(&skb);
         assert_eq!(outcome.cost, Cost { bytes: 3162, packets: 3 });

@@ -1,6 +1,10 @@
 //! Random bytes and damaged packets, by the hundred thousand: the kernel never disagrees with the host.
 
-use shaper_common::{abi::Settings, packet::Link};
+use shaper_common::{
+    abi::{RuleLimits, Settings, feature, program},
+    packet::Link,
+    verdict::Action,
+};
 use tests::frames::{Extension, Frame, Ipv4, Ipv6, Network, Upper};
 
 use crate::{
@@ -12,6 +16,16 @@ use crate::{
 const FRAMES: u32 = 20_000;
 /// Longest frame; a test run keeps at most a page of it in one piece.
 const LONGEST: usize = 1600;
+
+/// A rate alone, which has a way of its own in the object, and several limits.
+const FEATURES: [u8; 6] = [
+    feature::RATE,
+    feature::RATE,
+    feature::PPS,
+    feature::RATE | feature::ACTION,
+    feature::RATE | feature::PEAK | feature::ACTION,
+    feature::RATE | feature::PEAK | feature::PPS | feature::DEVICE_TOTAL | feature::ACTION,
+];
 
 /// xorshift64* (Vigna, "An experimental exploration of Marsaglia's xorshift generators", 2016): the same in every run.
 struct Random(u64);
@@ -122,9 +136,22 @@ impl Random {
             overhead: self.pick(&[0, 24, -14]),
             mpu: self.pick(&[0, 84]),
             link: link as u8,
+            features: self.pick(&FEATURES),
             ..settings(1 << 12)
         };
-        if egress { Rig::egress(settings, standing(burst)) } else { Rig::ingress(settings, standing(burst)) }
+        let limits = RuleLimits {
+            rate: standing(burst),
+            peak: standing(burst + burst / 2),
+            pps: standing(1 + burst / 500),
+            device_total: standing(4 * burst.min(1 << 38)),
+            exceed: self.action().into(),
+            violate: self.action().into(),
+        };
+        Rig::new(if egress { program::TC_EGRESS } else { program::TC_INGRESS }, settings, limits)
+    }
+
+    fn action(&mut self) -> Action {
+        self.pick(&[Action::Drop, Action::Pass, Action::Dscp(8), Action::Ecn, Action::Mark(7)])
     }
 
     /// Perhaps offload, as no well-meaning kernel would describe it.

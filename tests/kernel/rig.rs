@@ -6,7 +6,7 @@ use aya::{
     programs::{SchedClassifier, TestRun, TestRunOptions},
 };
 use shaper_common::{
-    abi::{self, Count, RuleCounters, RuleLimits, Settings, map, program},
+    abi::{self, Count, RuleCounters, RuleLimits, Settings, feature, map, program},
     atomic::{Atomics, Native},
     bucket::Limit,
     siphash::SipKey,
@@ -39,7 +39,7 @@ pub(crate) struct Rig {
     object: Ebpf,
     program: &'static str,
     twin: HostPlane,
-    limit: Limit,
+    limits: RuleLimits,
     settings: Settings,
     packets: u64,
 }
@@ -52,6 +52,7 @@ pub(crate) fn settings(sets: u32) -> Settings {
         set_mask: sets - 1,
         prefix_v4: 32,
         prefix_v6: 128,
+        features: feature::RATE,
         ..Settings::default()
     }
 }
@@ -68,21 +69,22 @@ pub(crate) fn now() -> u64 {
 }
 
 impl Rig {
-    /// The program at ingress.
-    pub(crate) fn ingress(settings: Settings, limit: Limit) -> Self {
-        Self::new(program::TC_INGRESS, settings, limit)
+    /// The program at ingress, with no limit but this one.
+    pub(crate) fn ingress(settings: Settings, rate: Limit) -> Self {
+        Self::new(program::TC_INGRESS, settings, RuleLimits { rate, ..RuleLimits::default() })
     }
 
-    /// The program at egress.
-    pub(crate) fn egress(settings: Settings, limit: Limit) -> Self {
-        Self::new(program::TC_EGRESS, settings, limit)
+    /// The program at egress, with no limit but this one.
+    pub(crate) fn egress(settings: Settings, rate: Limit) -> Self {
+        Self::new(program::TC_EGRESS, settings, RuleLimits { rate, ..RuleLimits::default() })
     }
 
-    fn new(program: &'static str, settings: Settings, limit: Limit) -> Self {
+    /// A program with those of the limits that the settings' features name.
+    pub(crate) fn new(program: &'static str, settings: Settings, limits: RuleLimits) -> Self {
         let mut object = object::load(program, settings);
         let mut rules: Array<&mut MapData, Plain<RuleLimits>> = object.map_mut(map::RULES).unwrap().try_into().unwrap();
-        rules.set(0, Plain(RuleLimits { rate: limit }), 0).unwrap();
-        Self { object, program, twin: HostPlane::new(settings, limit, now()), limit, settings, packets: 0 }
+        rules.set(0, Plain(limits), 0).unwrap();
+        Self { object, program, twin: HostPlane::with_limits(settings, limits, now()), limits, settings, packets: 0 }
     }
 
     /// Sends a packet to both, asserts that they agree, and says what they agree on.
@@ -93,7 +95,7 @@ impl Rig {
             ..HostPacket::default()
         });
         let before = self.counters();
-        let verdict = self.kernel_verdict(skb);
+        let (verdict, _) = self.kernel(skb);
         let after = self.counters();
         self.packets += 1;
         let whole = || format!("packet {} {skb:02x?}\nof {} with {:?}", self.packets, self.program, self.settings);
@@ -102,6 +104,9 @@ impl Rig {
         add(&mut counted.reasons[expected.reason as usize], &expected);
         if expected.verdict == Verdict::Drop {
             add(&mut counted.dropped, &expected);
+        }
+        if expected.marked {
+            add(&mut counted.marked, &expected);
         }
         assert_eq!(after, counted, "counters, expecting {expected:?}, after {}", whole());
         expected
@@ -113,20 +118,25 @@ impl Rig {
         (outcome.verdict, outcome.reason)
     }
 
-    /// What the kernel alone says.
-    pub(crate) fn kernel_verdict(&self, skb: &Skb) -> Verdict {
+    /// What the kernel alone says, and the packet as it leaves.
+    pub(crate) fn kernel(&self, skb: &Skb) -> (Verdict, Skb) {
         let classifier: &SchedClassifier = self.object.program(self.program).unwrap().try_into().unwrap();
         let mut options = TestRunOptions::new();
         options.data_in = Some(&skb.bytes);
         let context = skb.context();
         options.ctx_in = Some(&context);
+        let mut bytes = vec![0; skb.bytes.len()];
+        options.data_out = Some(&mut bytes);
+        let mut context = context;
+        options.ctx_out = Some(&mut context);
         let result =
             classifier.test_run(options).unwrap_or_else(|error| panic!("BPF_PROG_TEST_RUN of {skb:02x?}: {error:?}"));
-        match result.return_value {
+        let verdict = match result.return_value {
             UNSPEC => Verdict::Pass,
             SHOT => Verdict::Drop,
             other => panic!("the program returned {other}"),
-        }
+        };
+        (verdict, Skb { bytes, mark: Skb::mark_of(&context), ..skb.clone() })
     }
 
     /// The kernel's counters, all processors together.
@@ -148,13 +158,15 @@ impl Rig {
     /// no more than the bytes that the clock counted meanwhile.
     pub(crate) fn assert_same_tables(&self) {
         let flows: Array<&MapData, Plain<[u64; SET_WORDS]>> = self.object.map(map::FLOWS).unwrap().try_into().unwrap();
-        let slack = self.limit.clock.at(now()).wrapping_sub(self.limit.clock.v0) + 1;
+        let slack = self.limits.rate.clock.at(now()).wrapping_sub(self.limits.rate.clock.v0) + 1;
         for (index, set) in (0..=self.settings.set_mask).zip(self.twin.maps().flows()) {
             let Plain(kernel) = flows.get(&index, 0).unwrap();
             let host = words(set);
             for word in 0..SET_WORDS {
                 let same = match word {
-                    FULL_AT..STATES => kernel[word].wrapping_sub(host[word]) <= slack || kernel[word] == host[word],
+                    word if is_bucket(word) => {
+                        kernel[word].wrapping_sub(host[word]) <= slack || kernel[word] == host[word]
+                    }
                     word if is_since(word) => (kernel[word] == 0) == (host[word] == 0),
                     _ => kernel[word] == host[word],
                 };
@@ -171,6 +183,11 @@ const KEYS: usize = STATES + 8 * WAYS;
 /// Words of a way's key, the time it was taken last.
 const KEY_WORDS: usize = 6;
 
+/// Whether a word is on a clock: the buckets, and the two last words of a state.
+fn is_bucket(word: usize) -> bool {
+    (FULL_AT..STATES).contains(&word) || ((STATES..KEYS).contains(&word) && (word - STATES) % 8 >= 6)
+}
+
 fn is_since(word: usize) -> bool {
     word >= KEYS && (word - KEYS) % KEY_WORDS == KEY_WORDS - 1
 }
@@ -185,8 +202,8 @@ fn words(set: &FlowSet) -> Vec<u64> {
             &state.dropped.packets,
             &state.dropped.bytes,
             &state.marked_packets,
-            &state.reserved[0],
-            &state.reserved[1],
+            &state.more.peak_full_at,
+            &state.more.pps_full_at,
         ]
     });
     let keys = set.keys.iter().flat_map(|key| key.words.iter().chain([&key.since]));

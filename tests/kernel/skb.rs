@@ -5,6 +5,7 @@ use shaper_common::packet::Offload;
 /// Size of `struct __sk_buff` (`include/uapi/linux/bpf.h`).
 const CONTEXT_LEN: usize = 192;
 const ETHERNET_LEN: usize = 14;
+const MARK: usize = 8;
 const WIRE_LEN: usize = 160;
 const GSO_SEGS: usize = 164;
 const GSO_SIZE: usize = 176;
@@ -16,6 +17,8 @@ pub(crate) struct Skb {
     pub(crate) wire_len: u32,
     pub(crate) gso_segs: u32,
     pub(crate) gso_size: u32,
+    /// The firewall mark it leaves with.
+    pub(crate) mark: u32,
 }
 
 impl Skb {
@@ -40,6 +43,11 @@ impl Skb {
             self.bytes.splice(12..12, [0x81, 0x00, 0x00, 0x64]);
         }
         self
+    }
+
+    /// The firewall mark in a context.
+    pub(crate) fn mark_of(context: &[u8; CONTEXT_LEN]) -> u32 {
+        u32::from_ne_bytes(*context[MARK..].first_chunk().unwrap())
     }
 
     /// The context.

@@ -17,6 +17,7 @@ mod exempt;
 mod harness;
 mod hooks;
 mod keys;
+mod limits;
 mod loopback;
 mod mounts;
 mod offload;

@@ -398,8 +398,9 @@ fn words(words: &[u16]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_be_bytes()).collect()
 }
 
-/// The Internet checksum (RFC 1071).
-fn checksum(header: &[u8]) -> u16 {
+/// The Internet checksum of a header whose checksum field is zero (RFC 1071).
+#[must_use]
+pub fn checksum(header: &[u8]) -> u16 {
     let (words, _) = header.as_chunks::<2>();
     let mut sum: u32 = words.iter().map(|&word| u32::from(u16::from_be_bytes(word))).sum();
     while sum > 0xffff {

@@ -1,36 +1,32 @@
 //! `shaper attach`.
 
-use clap::Args;
-use shaper_common::{
-    abi::Overflow,
-    units::{Burst, Rate},
-};
+use clap::{ArgGroup, Args};
+use shaper_common::abi::Overflow;
 
-use super::{DirectionChoice, value};
+use super::{DirectionChoice, LimitArgs, value};
 use crate::model::{AccountChoice, Config, HookChoice, Order, Per};
 
 /// `shaper attach`: what is not named is the default, also where something is attached already.
 #[derive(Clone, Debug, PartialEq, Eq, Args)]
+#[command(group(ArgGroup::new("limit").args(["rate", "pps", "total", "block"]).required(true).multiple(true)))]
 #[command(after_help = "\
 Examples:
   shaper attach eth0 --rate 1gbit --burst 2gbit      each flow
   shaper attach eth0 --rate 20mbit --per src/24      each /24 (and IPv6 /64) of senders
+  shaper attach eth0 --pps 10kpps --per src          packets of each sender
+  shaper attach eth0 --rate 50mbit --total 900mbit   each flow, and all together
+  shaper attach eth0 --rate 50mbit --exceed dscp=CS1 mark what is above, and pass it
   shaper attach eth0 --direction egress --rate 100mbit --per dev --account wire
 
-Attaching again updates in place: options that are not named go back to their defaults, counters and the
-levels of all buckets stay. `shaper set` changes a limit and leaves the rest.")]
+Attaching again updates in place: options that are not named go back to their defaults; counters and
+the levels of all buckets stay. `shaper set` changes a limit and leaves the rest.")]
 pub struct Attach {
     /// Device, like eth0
     #[arg(value_name = "DEV")]
     pub dev: String,
-    /// What each key may send, like 100mbit, 1.5gbit or 12MB/s
-    #[arg(long, value_parser = value::rate, allow_hyphen_values = true)]
-    pub rate: Rate,
-    /// How much may pass at once: a size like 64kb or 2gbit, or a time at the rate like 250ms
-    ///
-    /// Without it: 250 ms at the rate, 256 KiB at least; it then follows the rate when that changes.
-    #[arg(long, value_parser = value::burst, allow_hyphen_values = true)]
-    pub burst: Option<Burst>,
+    /// Limits.
+    #[command(flatten)]
+    pub limits: LimitArgs,
     /// What gets a bucket of its own: flow, src, dst, pair, src/N, dst/N, src/N,M (IPv4, IPv6) or dev
     #[arg(long, default_value_t = Per::FLOW, value_name = "KEY")]
     pub per: Per,

@@ -5,6 +5,7 @@ mod attach;
 mod detach;
 mod direction;
 mod flows;
+mod limits;
 mod set;
 mod stats;
 mod status;
@@ -18,16 +19,17 @@ pub use self::{
     detach::Detach,
     direction::DirectionChoice,
     flows::{Flows, Sort},
+    limits::LimitArgs,
     set::Set,
     stats::Stats,
     status::Status,
     usage::{Stop, parse},
 };
 
-/// Limits network traffic: one token bucket per flow, in the kernel.
+/// Limits network traffic: token buckets per flow, in the kernel.
 ///
 /// Units of rates: bit, kbit, mbit, gbit, tbit (per second, by 1000), kibit, .. (by 1024), and bytes per second: B/s,
-/// kB/s, MB/s, GB/s, KiB/s, .. Sizes: b, kb, mb, gb and kbit, mbit, gbit, all by 1024.
+/// kB/s, MB/s, GB/s, KiB/s, .. Sizes: b, kb, mb, gb and kbit, mbit, gbit, all by 1024. Packets: pps, kpps, mpps.
 #[derive(Debug, Parser)]
 #[command(
     name = "shaper",

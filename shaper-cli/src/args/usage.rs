@@ -7,7 +7,7 @@ use clap::{
     error::{ContextKind, ContextValue, ErrorKind},
 };
 
-use super::Cli;
+use super::{Cli, Command, LimitArgs};
 use crate::error::{Error, Invalid};
 
 /// Why nothing is to be done.
@@ -27,11 +27,19 @@ pub enum Stop {
 ///
 /// If there is nothing to do, or the command line is wrong.
 pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Cli, Stop> {
-    Cli::try_parse_from(args).map_err(|error| match error.kind() {
+    let cli = Cli::try_parse_from(args).map_err(|error| match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Stop::Show(error.render().to_string()),
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => Stop::Help(error.render().to_string()),
         _ => Stop::Fail(translate(&error)),
-    })
+    })?;
+    match &cli.command {
+        Command::Set(set) if set.limits == LimitArgs::default() => Err(Stop::Fail(Error::usage(
+            format!("set {}", set.dev),
+            "no limit is named",
+            "name what is to change, like --rate RATE; `shaper set --help` lists the limits",
+        ))),
+        _ => Ok(cli),
+    }
 }
 
 fn translate(error: &clap::Error) -> Error {
@@ -144,8 +152,49 @@ mod tests {
                 "write digits and a unit, like 100mbit, 1.5gbit or 12MB/s: no sign, exponent, space or comma",
             ),
             ("set eth0 --burst 0", "`--burst`: `0` is not a burst: it is zero", "the smallest burst is 1b"),
-            ("attach eth0", "`--rate`: missing", "usage: shaper attach --rate <RATE> <DEV>"),
-            ("attach", "`--rate, DEV`: missing", "usage: shaper attach --rate <RATE> <DEV>"),
+            (
+                "attach eth0",
+                "`--rate|--pps|--total|--block`: missing",
+                "usage: shaper attach <--rate <RATE>|--pps <N>|--total <RATE>|--block> <DEV>",
+            ),
+            (
+                "attach eth0 --burst 64kb",
+                "`--rate|--pps|--total|--block`: missing",
+                "usage: shaper attach --burst <BURST> <--rate <RATE>|--pps <N>|--total <RATE>|--block> <DEV>",
+            ),
+            (
+                "attach --rate 1gbit",
+                "`DEV`: missing",
+                "usage: shaper attach <--rate <RATE>|--pps <N>|--total <RATE>|--block> <DEV>",
+            ),
+            (
+                "attach eth0 --pps 0",
+                "`--pps`: `0` is not a packet rate: it is zero",
+                "the smallest packet rate is 1pps",
+            ),
+            (
+                "attach eth0 --pps 10kpps --pps-burst 64kb",
+                "`--pps-burst`: `kb` in `64kb` is not a unit of a packet burst",
+                "units: none for packets, or time at the rate: ns, us, ms, s",
+            ),
+            ("attach eth0 --rate 1gbit --soft 10", "`--soft`: `` in `10` is not a unit of a share", "units: %"),
+            (
+                "attach eth0 --rate 1gbit --soft 10% --peak 2gbit",
+                "`--soft`: cannot go with `--peak`",
+                "leave out one of the two",
+            ),
+            (
+                "attach eth0 --rate 1gbit --exceed dscp=CS9",
+                "`--exceed`: `CS9` in `dscp=CS9` is not a code point",
+                "code points: CS0 to CS7, AF11 to AF43, EF, VA, LE, DF, or 0 to 63",
+            ),
+            (
+                "attach eth0 --rate 1gbit --violate mark",
+                "`--violate`: `mark` is not an action",
+                "actions: drop, pass, ecn, dscp=NAME or dscp=N, mark=N",
+            ),
+            ("attach eth0 --block --pps 5", "`--block`: cannot go with `--pps`", "leave out one of the two"),
+            ("set eth0 --block --exceed drop", "`--block`: cannot go with `--exceed`", "leave out one of the two"),
             (
                 "attach eth0 --rate",
                 "`--rate`: its value is missing",
@@ -156,7 +205,7 @@ mod tests {
             (
                 "attach eth0 eth1 --rate 1gbit",
                 "`eth1`: this command has no such argument",
-                "usage: shaper attach [OPTIONS] --rate <RATE> <DEV>",
+                "usage: shaper attach [OPTIONS] <--rate <RATE>|--pps <N>|--total <RATE>|--block> <DEV>",
             ),
             (
                 "attach eth0 --rate 1gbit --hook xdp",
@@ -188,7 +237,11 @@ mod tests {
                 "`--per`: `src/0`: a prefix of 0 bits is the same for everybody",
                 "lengths start at 1; one bucket for all is `--per dev`",
             ),
-            ("set eth0", "`--rate|--burst`: missing", "usage: shaper set <--rate <RATE>|--burst <BURST>> <DEV>"),
+            (
+                "set eth0",
+                "`set eth0`: no limit is named",
+                "name what is to change, like --rate RATE; `shaper set --help` lists the limits",
+            ),
             ("detach", "`DEV|--all`: missing", "usage: shaper detach <DEV|--all>"),
             ("detach eth0 --all", "`DEV`: cannot go with `--all`", "leave out one of the two"),
             ("stat", "`stat`: no such command", "did you mean `set` or `status` or `stats`?"),

@@ -5,7 +5,7 @@ use std::{fmt::Display, str::FromStr};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use shaper_common::{
     abi::Overflow,
-    units::{Burst, Rate},
+    units::{Burst, PacketBurst, PacketRate, Rate, Share},
 };
 
 use crate::{
@@ -19,6 +19,18 @@ pub(super) fn rate(text: &str) -> Result<Rate, Invalid> {
 
 pub(super) fn burst(text: &str) -> Result<Burst, Invalid> {
     Burst::parse(text).map_err(Invalid::from)
+}
+
+pub(super) fn packet_rate(text: &str) -> Result<PacketRate, Invalid> {
+    PacketRate::parse(text).map_err(Invalid::from)
+}
+
+pub(super) fn packet_burst(text: &str) -> Result<PacketBurst, Invalid> {
+    PacketBurst::parse(text).map_err(Invalid::from)
+}
+
+pub(super) fn share(text: &str) -> Result<Share, Invalid> {
+    Share::parse(text).map_err(Invalid::from)
 }
 
 pub(super) fn overflow() -> impl TypedValueParser<Value = Overflow> {

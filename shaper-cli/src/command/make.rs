@@ -1,5 +1,7 @@
 //! Carrying out changes, all of them or none.
 
+use std::collections::HashSet;
+
 use super::session::Session;
 use crate::{
     error::Result,
@@ -36,8 +38,10 @@ pub(super) fn pretend(changes: &[Change], session: &mut Session<'_>) -> Result<(
 }
 
 fn warn(changes: &[Change], session: &mut Session<'_>) {
-    let mut warnings: Vec<String> = changes.iter().filter_map(|change| plan::warning(&change.config)).collect();
-    warnings.dedup();
+    let mut warnings: Vec<String> = changes.iter().flat_map(|change| plan::warnings(&change.config.limits)).collect();
+    // Two directions with the same limits have the same warnings.
+    let mut said = HashSet::new();
+    warnings.retain(|warning| said.insert(warning.clone()));
     for warning in warnings {
         session.say("warning", &warning);
     }

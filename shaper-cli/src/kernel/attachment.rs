@@ -168,7 +168,7 @@ impl Attachment {
             passed: row.passed,
             dropped: row.dropped,
             marked_packets: row.marked_packets,
-            level_bytes: row.level_bytes,
+            level_bytes: record.config.limits.rate.map(|_| row.level_bytes),
         };
         Ok(rows.into_iter().map(flow).collect())
     }

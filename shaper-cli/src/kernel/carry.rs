@@ -5,12 +5,12 @@
 //! a flow that was idle in between may lose what it earned in those milliseconds.
 
 use shaper_common::{
-    abi::Count,
+    abi::{Count, RuleLimits},
     atomic::{AtomicU64, Atomics as _, Native},
-    bucket::{Limit, debt},
+    bucket::debt,
     key::{KEY_WORDS, Key},
     siphash::SipKey,
-    table::{self, EMPTY, FlowSet, Tally, WAYS},
+    table::{self, EMPTY, FlowSet, MoreBuckets, Tally, WAYS},
 };
 
 use super::{mapping::Mapping, table::total};
@@ -23,11 +23,30 @@ pub(super) struct Carry {
     seen: Vec<Way>,
 }
 
+/// A word, or a clock's reading, for each bucket of a key: `rate`, `peak`, `pps`.
+type Words = [u64; 3];
+
+/// The bucket words of a way.
+fn buckets(set: &FlowSet, way: usize) -> [&AtomicU64; 3] {
+    let MoreBuckets { peak_full_at, pps_full_at } = &set.state[way].more;
+    [&set.full_at[way], peak_full_at, pps_full_at]
+}
+
+/// What the clocks read. One that is not in force any more still does: its limit may come back.
+fn readings(limits: &RuleLimits, now: u64) -> Words {
+    [&limits.rate, &limits.peak, &limits.pps].map(|limit| limit.clock.at(now))
+}
+
+/// Whether one of the buckets is not full.
+fn owes(words: &Words, v: &Words) -> bool {
+    words.iter().zip(v).any(|(word, v)| debt(*word, *v) != 0)
+}
+
 /// What a way held.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Way {
     tag: u64,
-    full_at: u64,
+    words: Words,
     passed: Count,
     dropped: Count,
     marked_packets: u64,
@@ -38,7 +57,7 @@ impl Way {
         let state = &set.state[way];
         Self {
             tag: Native::load(&set.tags[way]),
-            full_at: Native::load(&set.full_at[way]),
+            words: buckets(set, way).map(Native::load),
             passed: total(&state.passed),
             dropped: total(&state.dropped),
             marked_packets: Native::load(&state.marked_packets),
@@ -59,9 +78,9 @@ fn add(tally: &Tally, now: Count, before: Count) {
 }
 
 impl Carry {
-    /// Copies every flow of `old` to `new`, which no program uses yet. `limit` is the one in force, `now` the time.
-    pub(super) fn start(old: Mapping, new: Mapping, secret: &SipKey, limit: &Limit, now: u64) -> Self {
-        let v = limit.clock.at(now);
+    /// Copies every flow of `old` to `new`, which no program uses yet. `limits` are those in force, `now` the time.
+    pub(super) fn start(old: Mapping, new: Mapping, secret: &SipKey, limits: &RuleLimits, now: u64) -> Self {
+        let v = readings(limits, now);
         let mut seen = Vec::with_capacity(old.sets().len() * WAYS);
         for set in old.sets() {
             for way in 0..WAYS {
@@ -72,8 +91,10 @@ impl Carry {
                 if held.tag == EMPTY {
                     continue;
                 }
-                if let Some(slot) = Slot::find_or_take(&new, set, way, held.tag, v, now) {
-                    Native::store(&slot.set.full_at[slot.way], held.full_at);
+                if let Some(slot) = Slot::find_or_take(&new, set, way, held.tag, &v, now) {
+                    for (word, value) in buckets(slot.set, slot.way).into_iter().zip(held.words) {
+                        Native::store(word, value);
+                    }
                     held.count(&Way::default(), &slot);
                 }
             }
@@ -81,28 +102,30 @@ impl Carry {
         Self { old, new, seen }
     }
 
-    /// Adds what was charged to the old table since, once no program uses it. `limit` is the new one and `now` the time
-    /// of the switch. Returns how many flows in debt found no way in the new table.
-    pub(super) fn finish(self, limit: &Limit, now: u64) -> u64 {
-        let v = limit.clock.at(now);
+    /// Adds what was charged to the old table since, once no program uses it. `limits` are the new ones and `now` the
+    /// time of the switch. Returns how many flows in debt found no way in the new table.
+    pub(super) fn finish(self, limits: &RuleLimits, now: u64) -> u64 {
+        let v = readings(limits, now);
         let mut homeless = 0;
         let mut seen = self.seen.iter();
         for set in self.old.sets() {
             for way in 0..WAYS {
                 let held = Way::read(set, way);
                 let before = seen.next().copied().unwrap_or_default();
-                let owes = debt(held.full_at, v) != 0;
+                let owes = owes(&held.words, &v);
                 if held.tag == EMPTY || (held == before && !owes) {
                     continue;
                 }
-                let Some(slot) = Slot::find_or_take(&self.new, set, way, held.tag, v, now) else {
+                let Some(slot) = Slot::find_or_take(&self.new, set, way, held.tag, &v, now) else {
                     homeless += u64::from(owes);
                     continue;
                 };
                 // What the new way does not hold yet: all, if it has only just been taken or if the old one belonged to
                 // somebody else (whose bucket was full) when it was copied.
                 let before = if slot.taken || before.tag != held.tag { Way::default() } else { before };
-                add_charges(&slot.set.full_at[slot.way], before.full_at, held.full_at, v);
+                for (n, word) in buckets(slot.set, slot.way).into_iter().enumerate() {
+                    add_charges(word, before.words[n], held.words[n], v[n]);
+                }
                 held.count(&before, &slot);
             }
         }
@@ -129,13 +152,17 @@ struct Slot<'a> {
 
 impl<'a> Slot<'a> {
     /// The way of the flow that has `way` in the set `old`.
-    fn find_or_take(new: &'a Mapping, old: &FlowSet, way: usize, tag: u64, v: u64, now: u64) -> Option<Self> {
+    fn find_or_take(new: &'a Mapping, old: &FlowSet, way: usize, tag: u64, v: &Words, now: u64) -> Option<Self> {
         let sets = new.sets();
         let set = &sets[tag as usize & (sets.len() - 1)];
         if let Some(way) = table::find::<Native>(set, tag) {
             return Some(Self { set, way, taken: false });
         }
-        let at = table::claim::<Native>(set, tag, &words(old, way), v, now)?;
+        let [v, others @ ..] = *v;
+        let are_full = |MoreBuckets { peak_full_at, pps_full_at }: &MoreBuckets| {
+            [peak_full_at, pps_full_at].into_iter().zip(others).all(|(word, v)| debt(Native::load(word), v) == 0)
+        };
+        let at = table::claim::<Native>(set, tag, &words(old, way), v, now, are_full)?;
         Native::store(&set.keys[at].since, Native::load(&old.keys[way].since));
         Native::store(&set.state[at].rule, Native::load(&old.state[way].rule));
         Some(Self { set, way: at, taken: true })

@@ -12,6 +12,7 @@ use super::{
     carry::Carry,
     clock,
     create::Request,
+    limits,
     link::Link,
     load::{Program, Source},
     mapping::Mapping,
@@ -53,7 +54,7 @@ pub(super) fn change(
 
 /// Puts limits in force that need no other program.
 fn switch_limits(attachment: &mut Attachment, record: Record) -> Result<()> {
-    let limits = limits(attachment, &record)?;
+    let limits = next_limits(attachment, &record)?;
     let owner = Owner { record, ..attachment.owner.clone() };
     let epoch = attachment.epoch.wrapping_add(1);
     sys::wait_for_programs();
@@ -65,14 +66,8 @@ fn switch_limits(attachment: &mut Attachment, record: Record) -> Result<()> {
 }
 
 /// The limits to put in force now: every bucket keeps its level.
-fn limits(attachment: &Attachment, record: &Record) -> Result<RuleLimits> {
-    let old = &attachment.record().config;
-    let new = &record.config;
-    let limits = attachment.limits()?;
-    if (old.rate, old.burst) == (new.rate, new.burst) {
-        return Ok(limits);
-    }
-    Ok(RuleLimits { rate: limits.rate.changed(new.rate.bits_per_second(), new.burst.get(), clock::now()?) })
+fn next_limits(attachment: &Attachment, record: &Record) -> Result<RuleLimits> {
+    Ok(limits::next(&attachment.limits()?, &record.config.limits, clock::now()?))
 }
 
 /// Puts another program in force. Whether it comes to that is for [`Attachment::settle`] to see.
@@ -98,13 +93,13 @@ fn replace(
     let maps = Maps::open(&directory, next_flows)?;
     let carry = if next_flows && same_keys {
         let (from, to) = (Mapping::new(&attachment.maps.flows)?, Mapping::new(&maps.flows)?);
-        Some(Carry::start(from, to, &record.secret, &attachment.limits()?.rate, clock::now()?))
+        Some(Carry::start(from, to, &record.secret, &attachment.limits()?, clock::now()?))
     } else {
         None
     };
 
     sys::wait_for_programs();
-    let limits = limits(&attachment, &record)?;
+    let limits = next_limits(&attachment, &record)?;
     let at = half(epoch_base, attachment.epoch);
     publish(&maps, at, &limits, &Owner { program_id: program.id, epoch_base, record: record.clone() })?;
     let now = clock::now()?;
@@ -115,7 +110,7 @@ fn replace(
     }
     if let Some(carry) = carry {
         sys::wait_for_programs();
-        let homeless = carry.finish(&limits.rate, now);
+        let homeless = carry.finish(&limits, now);
         if homeless > 0 {
             notices.push(format!("the smaller flow table has no room for {homeless} flows with used buckets"));
         }

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use shaper_common::{abi::RuleLimits, bucket::Limit, siphash::SipKey};
+use shaper_common::{abi::RuleLimits, siphash::SipKey};
 
 use super::{
     attachment::{Attachment, dismantle, publish},
-    clock, clsact,
+    clock, clsact, limits,
     link::{self, Link},
     load::{Program, Source},
     maps::Maps,
@@ -92,8 +92,8 @@ fn build(directory: &Directory, record: Record, request: &Request<'_>, lacks_qdi
     let source = Source { directory, next_flows: false, run };
     let program = Program::load(direction, settings(&record, 0), &source)?;
     let maps = Maps::open(directory, false)?;
-    let limit = Limit::new(config.rate.bits_per_second(), config.burst.get(), clock::now()?);
-    publish(&maps, 0, &RuleLimits { rate: limit }, &Owner { program_id: program.id, epoch_base: 0, record })?;
+    let limits = limits::next(&RuleLimits::default(), &config.limits, clock::now()?);
+    publish(&maps, 0, &limits, &Owner { program_id: program.id, epoch_base: 0, record })?;
     pin::create(&program, &directory.entry(entry::PROGRAM))?;
     match hook {
         Hook::Tcx => {

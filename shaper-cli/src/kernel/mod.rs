@@ -11,6 +11,7 @@ mod clock;
 mod clsact;
 mod create;
 mod host;
+mod limits;
 mod link;
 mod load;
 mod mapping;

@@ -1,8 +1,16 @@
 //! From what was asked for to the constants of a program.
 
-use shaper_common::{abi::Settings, packet::Link, table::WAYS};
+use shaper_common::{
+    abi::{Settings, feature},
+    packet::Link,
+    table::WAYS,
+    verdict::Action,
+};
 
-use crate::{model::Config, state::Record};
+use crate::{
+    model::{Config, Limits},
+    state::Record,
+};
 
 /// Ways for each flow that is asked for. When the table holds that many flows it is half full, and fewer than one flow
 /// in a hundred finds its eight ways taken.
@@ -30,6 +38,43 @@ pub(super) fn settings(record: &Record, epoch_base: u64) -> Settings {
         prefix_v6: config.per.prefix.v6,
         link: if record.ethernet { Link::Ethernet } else { Link::Bare } as u8,
         overflow: config.overflow as u8,
-        reserved: [0; 6],
+        features: features(&config.limits),
+        reserved: [0; 5],
+    }
+}
+
+/// What of the data plane `limits` need; what is not named here no packet pays for.
+fn features(limits: &Limits) -> u8 {
+    let Limits { rate, peak, soft: _, pps, total, exceed, violate, block } = limits;
+    [
+        (rate.is_some(), feature::RATE),
+        (peak.is_some(), feature::PEAK),
+        (pps.is_some(), feature::PPS),
+        (total.is_some(), feature::DEVICE_TOTAL),
+        ([exceed, violate].iter().any(|action| **action != Action::Drop), feature::ACTION),
+        (*block, feature::BLOCK),
+    ]
+    .into_iter()
+    .filter(|(needed, _)| *needed)
+    .fold(0, |features, (_, bit)| features | bit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::example;
+
+    #[test]
+    fn each_limit_has_its_feature() {
+        let all = example::limits();
+        assert_eq!(
+            features(&all),
+            feature::RATE | feature::PEAK | feature::PPS | feature::DEVICE_TOTAL | feature::ACTION
+        );
+        assert_eq!(features(&example::config().limits), feature::RATE);
+        assert_eq!(features(&Limits { pps: all.pps, ..Limits::default() }), feature::PPS);
+        let violate = Limits { violate: Action::Pass, exceed: Action::Drop, ..all };
+        assert_eq!(features(&violate) & feature::ACTION, feature::ACTION);
+        assert_eq!(features(&Limits::BLOCK), feature::BLOCK);
     }
 }

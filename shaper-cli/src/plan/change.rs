@@ -3,10 +3,10 @@
 use crate::{
     args::{Attach, Set},
     error::{Error, Result},
-    model::{Config, Device, Direction, Found, Outcome, State},
+    model::{Config, Device, Direction, Found, Limits, Outcome, State},
 };
 
-use super::limits::burst;
+use super::limits::limits;
 
 /// A configuration for one direction of a device.
 #[derive(Clone, Debug)]
@@ -61,9 +61,7 @@ pub fn attach(args: &Attach, device: &Device, found: &[Found]) -> Result<Vec<Cha
         }
     }
     let config = Config {
-        rate: args.rate,
-        burst: burst(args.burst, args.rate)?,
-        burst_given: args.burst.is_some(),
+        limits: limits(&args.limits, &Limits::default())?,
         per: args.per,
         max_flows: args.max_flows,
         overflow: args.overflow,
@@ -82,17 +80,13 @@ pub fn attach(args: &Attach, device: &Device, found: &[Found]) -> Result<Vec<Cha
     Ok(directions.iter().map(change).collect())
 }
 
-/// What `set` makes of `found`, on `device`: what is not named stays, and a burst that was never given follows the rate.
+/// What `set` makes of `found`, on `device`: what is not named stays, and a burst that was never given follows its rate.
 ///
 /// # Errors
 ///
-/// If a burst given as a time is too large at the rate.
+/// If the limits would not go together.
 pub fn set(args: &Set, device: &Device, found: &Found) -> Result<Change> {
-    let now = &found.config;
-    let rate = args.rate.unwrap_or(now.rate);
-    let burst_given = now.burst_given || args.burst.is_some();
-    let burst = if args.burst.is_none() && burst_given { now.burst } else { burst(args.burst, rate)? };
-    let config = Config { rate, burst, burst_given, ..now.clone() };
+    let config = Config { limits: limits(&args.limits, &found.config.limits)?, ..found.config.clone() };
     Ok(Change { device: device.clone(), direction: found.direction, config, before: Some(found.clone()) })
 }
 
@@ -125,8 +119,8 @@ mod tests {
         let [Change { direction: Direction::Ingress, config, before: None, .. }] = changes.as_slice() else {
             panic!("{changes:?}")
         };
-        assert_eq!(*config, Config { burst_given: false, ..example::config() });
-        assert_eq!(config.burst.get(), 31_250_000);
+        assert_eq!(*config, example::config());
+        assert_eq!(config.limits.rate, example::byte_limit(1_000_000_000, 31_250_000, false));
     }
 
     #[test]
@@ -169,18 +163,25 @@ mod tests {
     #[test]
     fn values_that_set_does_not_name_stay() {
         let mut found = example::found();
+        found.config.max_flows = 7;
         let config = set_line("set eth0 --rate 100mbit", &found);
-        assert_eq!((config.burst.get(), config.burst_given), (3_125_000, false));
+        assert_eq!((config.limits.rate, config.max_flows), (example::byte_limit(100_000_000, 3_125_000, false), 7));
         let config = set_line("set eth0 --burst 1mb", &found);
-        assert_eq!(
-            (config.rate.bits_per_second(), config.burst.get(), config.burst_given),
-            (1_000_000_000, 1 << 20, true)
-        );
+        assert_eq!(config.limits.rate, example::byte_limit(1_000_000_000, 1 << 20, true));
         let config = set_line("set eth0 --rate 100mbit --burst 1s", &found);
-        assert_eq!((config.burst.get(), config.burst_given), (12_500_000, true));
+        assert_eq!(config.limits.rate, example::byte_limit(100_000_000, 12_500_000, true));
 
-        found.config.burst_given = true;
+        found.config.limits.rate = example::byte_limit(1_000_000_000, 31_250_000, true);
         let config = set_line("set eth0 --rate 100mbit", &found);
-        assert_eq!((config.burst.get(), config.burst_given), (31_250_000, true));
+        assert_eq!(config.limits.rate, example::byte_limit(100_000_000, 31_250_000, true));
+    }
+
+    #[test]
+    fn attach_again_forgets_limits_that_it_does_not_name() {
+        let mut found = example::found();
+        found.config.limits = example::limits();
+        let changes = attach(&attach_line("attach eth0 --rate 1gbit"), &example::device(), &[found]).unwrap();
+        assert_eq!(changes[0].config, example::config());
+        assert_eq!(changes[0].outcome(), Outcome::Updated);
     }
 }

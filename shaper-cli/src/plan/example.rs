@@ -4,20 +4,22 @@ use std::ffi::OsString;
 
 use shaper_common::{
     abi::Overflow,
-    units::{Bytes, Rate},
+    units::{Bytes, PacketRate, Packets, Rate},
+    verdict::Action,
 };
 
 use crate::{
     args::{self, Command},
-    model::{AccountChoice, Config, Device, Direction, Found, Hook, HookChoice, Order, Per, State},
+    model::{
+        AccountChoice, ByteLimit, Config, Device, Direction, Found, Hook, HookChoice, Limits, Order, PacketLimit, Per,
+        State,
+    },
 };
 
 /// `attach eth0 --rate 1gbit`.
 pub(crate) fn config() -> Config {
     Config {
-        rate: Rate::new(1_000_000_000).expect("in range"),
-        burst: Bytes::new(31_250_000).expect("in range"),
-        burst_given: false,
+        limits: Limits { rate: byte_limit(1_000_000_000, 31_250_000, false), ..Limits::default() },
         per: Per::FLOW,
         max_flows: Config::MAX_FLOWS,
         overflow: Overflow::Shared,
@@ -26,6 +28,28 @@ pub(crate) fn config() -> Config {
         mpu: 0,
         hook: HookChoice::Auto,
         order: Order::Last,
+    }
+}
+
+pub(crate) fn byte_limit(bits: u64, burst: u64, burst_given: bool) -> Option<ByteLimit> {
+    Some(ByteLimit { rate: Rate::new(bits)?, burst: Bytes::new(burst)?, burst_given })
+}
+
+pub(crate) fn packet_limit(packets: u64, burst: u64, burst_given: bool) -> Option<PacketLimit> {
+    Some(PacketLimit { rate: PacketRate::new(packets)?, burst: Packets::new(burst)?, burst_given })
+}
+
+/// Every limit there is.
+pub(crate) fn limits() -> Limits {
+    Limits {
+        rate: byte_limit(100_000_000, 3_125_000, false),
+        peak: byte_limit(200_000_000, 6_250_000, false),
+        soft: None,
+        pps: packet_limit(10_000, 2_500, false),
+        total: byte_limit(1_000_000_000, 31_250_000, false),
+        exceed: Action::Dscp(8),
+        violate: Action::Drop,
+        block: false,
     }
 }
 

@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 
 use clap::ValueEnum;
-use shaper_common::abi::Overflow;
+use shaper_common::{abi::Overflow, verdict::Action};
 
-use crate::model::{AccountChoice, Config, Found, HookChoice, Order, Per, overflow_name};
+use crate::model::{AccountChoice, ByteLimit, Config, Found, HookChoice, Limits, Order, Per, action, overflow_name};
 
 /// The command line that attaches what `found` is. Options at their default are not in it.
 #[must_use]
@@ -14,11 +14,15 @@ pub fn attach_line(found: &Found) -> String {
     let mut line = place("attach", found);
     let mut option = |given: bool, name: &str, value: &str| {
         if given {
-            line.extend([" --", name, " ", value]);
+            line.extend([" --", name]);
+            if !value.is_empty() {
+                line.extend([" ", value]);
+            }
         }
     };
-    option(true, "rate", &config.rate.spelling().to_string());
-    option(config.burst_given, "burst", &config.burst.spelling().to_string());
+    for (name, value) in limit_options(&config.limits) {
+        option(true, name, &value);
+    }
     option(config.per != Per::FLOW, "per", &config.per.to_string());
     option(config.max_flows != Config::MAX_FLOWS, "max-flows", &config.max_flows.to_string());
     option(config.overflow != Overflow::Shared, "overflow", overflow_name(config.overflow));
@@ -28,6 +32,38 @@ pub fn attach_line(found: &Found) -> String {
     option(config.hook != HookChoice::default(), "hook", &word(&config.hook));
     option(config.order != Order::default(), "order", &word(&config.order));
     line
+}
+
+/// The options that stand for `limits`, with their values; the one without is a flag.
+fn limit_options(limits: &Limits) -> Vec<(&'static str, String)> {
+    let Limits { rate, peak, soft, pps, total, exceed, violate, block } = limits;
+    let mut options = Vec::new();
+    let mut bytes = |names: [&'static str; 2], limit: &Option<ByteLimit>, spelling: Option<String>| {
+        let Some(limit) = limit else { return };
+        let [rate_name, burst_name] = names;
+        options.push(spelling.map_or_else(|| (rate_name, limit.rate.spelling().to_string()), |share| ("soft", share)));
+        if limit.burst_given {
+            options.push((burst_name, limit.burst.spelling().to_string()));
+        }
+    };
+    bytes(["rate", "burst"], rate, None);
+    bytes(["peak", "peak-burst"], peak, soft.map(|share| share.to_string()));
+    bytes(["total", "total-burst"], total, None);
+    if let Some(pps) = pps {
+        options.push(("pps", pps.rate.spelling().to_string()));
+        if pps.burst_given {
+            options.push(("pps-burst", pps.burst.get().to_string()));
+        }
+    }
+    for (name, action) in [("exceed", *exceed), ("violate", *violate)] {
+        if action != Action::default() {
+            options.push((name, action::word(action)));
+        }
+    }
+    if *block {
+        options.push(("block", String::new()));
+    }
+    options
 }
 
 /// The command line that detaches `found`.
@@ -80,6 +116,10 @@ mod tests {
             "--rate 1gbit",
             "--rate 1000001 --burst 65537",
             "--rate 12MB/s --burst 2gbit --per src/24 --max-flows 1 --overflow open --account wire",
+            "--block --per dev",
+            "--pps 1500 --pps-burst 7 --exceed mark=0xff",
+            "--rate 1gbit --soft 12.5% --peak-burst 1s --violate ecn --exceed pass",
+            "--rate 1gbit --peak 1001mbit --total 3gbit --total-burst 1gb --pps 10kpps --exceed dscp=ef",
             "--rate 1gbit --overhead -4 --mpu 64 --hook clsact --order first --per pair --overflow closed --account l3",
         ] {
             let config = |line: &str| match command(line) {

@@ -9,7 +9,7 @@ mod top;
 pub(crate) use self::line::word;
 pub use self::{
     change::{Change, attach, set},
-    limits::warning,
+    limits::warnings,
     line::{attach_line, detach_line},
     select::{Which, select},
     top::top,

@@ -11,7 +11,8 @@ pub fn top(flows: &mut Vec<Flow>, sort: Sort, most: Option<usize>) {
         let first = match sort {
             Sort::Dropped => u64::MAX - flow.dropped.bytes,
             Sort::Passed => u64::MAX - flow.passed.bytes,
-            Sort::Level => flow.level_bytes,
+            // Without a rate there is no level, for any of them.
+            Sort::Level => flow.level_bytes.unwrap_or(u64::MAX),
         };
         (first, Reverse(flow.passed.bytes), flow.key.encode())
     });
@@ -35,7 +36,7 @@ mod tests {
             passed: Count { packets: 1, bytes: passed },
             dropped: Count { packets: 1, bytes: dropped },
             marked_packets: 0,
-            level_bytes: level,
+            level_bytes: Some(level),
         }
     }
 

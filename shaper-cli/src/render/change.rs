@@ -19,7 +19,7 @@ pub fn changed(change: &Change, outcome: Outcome, found: &Found, verbose: bool, 
         Outcome::Updated => "updated",
         Outcome::Unchanged => "unchanged",
     };
-    writeln!(out, "{done} {} {}: {}", found.dev, found.direction, summary::attachment(found))?;
+    writeln!(out, "{}", summary::attachment(&format!("{done} {} {}:", found.dev, found.direction), found))?;
     indented(&summary::settings(&found.config, verbose), out)?;
     match (outcome, &change.before) {
         (Outcome::Created, _) => writeln!(out, "undo: {}", detach_line(found)),
@@ -40,11 +40,12 @@ pub fn would_change(change: &Change, verbose: bool, out: &mut dyn Write) -> io::
         Outcome::Updated => "would update",
         Outcome::Unchanged => "unchanged",
     };
-    writeln!(out, "{would} {} {direction}: {} (hook {})", device.name, summary::limits(config), word(&config.hook))?;
+    let start = format!("{would} {} {direction}:", device.name);
+    writeln!(out, "{}", summary::limits(&start, config, &format!("hook {}", word(&config.hook))))?;
     indented(&summary::settings(config, verbose), out)?;
     match before {
         Some(before) if before.config != *config => {
-            writeln!(out, "    now: {}", summary::attachment(before))?;
+            writeln!(out, "{}", summary::attachment("    now:", before))?;
             indented(&summary::settings(&before.config, verbose), out)
         }
         _ => Ok(()),
@@ -60,7 +61,7 @@ pub fn detached(found: &Found, verbose: bool, out: &mut dyn Write) -> io::Result
     if found.state == State::Gone {
         return writeln!(out, "removed what was left of {} {}", found.dev, found.direction);
     }
-    writeln!(out, "detached {} {}: {}", found.dev, found.direction, summary::attachment(found))?;
+    writeln!(out, "{}", summary::attachment(&format!("detached {} {}:", found.dev, found.direction), found))?;
     indented(&summary::settings(&found.config, verbose), out)?;
     writeln!(out, "undo: {}", attach_line(found))
 }
@@ -74,7 +75,7 @@ pub fn would_detach(found: &Found, verbose: bool, out: &mut dyn Write) -> io::Re
     if found.state == State::Gone {
         return writeln!(out, "would remove what is left of {} {}", found.dev, found.direction);
     }
-    writeln!(out, "would detach {} {}: {}", found.dev, found.direction, summary::attachment(found))?;
+    writeln!(out, "{}", summary::attachment(&format!("would detach {} {}:", found.dev, found.direction), found))?;
     indented(&summary::settings(&found.config, verbose), out)
 }
 
@@ -85,11 +86,9 @@ fn indented(text: &str, out: &mut dyn Write) -> io::Result<()> {
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 mod tests {
-    use shaper_common::units::{Bytes, Rate};
-
     use super::*;
     use crate::{
-        model::{Config, Direction, Order},
+        model::{Config, Direction, Limits, Order},
         plan::example,
     };
 
@@ -101,9 +100,7 @@ mod tests {
 
     fn before() -> Found {
         let config = Config {
-            rate: Rate::new(500_000_000).unwrap(),
-            burst: Bytes::new(1 << 28).unwrap(),
-            burst_given: true,
+            limits: Limits { rate: example::byte_limit(500_000_000, 1 << 28, true), ..Limits::default() },
             order: Order::First,
             ..example::config()
         };

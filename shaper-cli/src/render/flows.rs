@@ -36,13 +36,14 @@ pub fn flows(
     verbose: bool,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    writeln!(out, "{} {}: {}", found.dev, found.direction, summary::attachment(found))?;
+    writeln!(out, "{}", summary::attachment(&format!("{} {}:", found.dev, found.direction), found))?;
     if flows.is_empty() {
         return writeln!(out, "no flows");
     }
     let order = match sort {
         Sort::Dropped => "most dropped first",
         Sort::Passed => "most passed first",
+        Sort::Level if found.config.limits.rate.is_none() => "without a rate there are no levels: most passed first",
         Sort::Level => "emptiest bucket first",
     };
     writeln!(out, "{} of {tracked} flows, {order}", flows.len())?;
@@ -58,7 +59,8 @@ pub fn flows(
     let numbers = ["PASSED", "DROPPED", "LEVEL"].map(str::to_owned);
     row(header, width, &numbers, out)?;
     for (flow, name) in flows.iter().zip(&names) {
-        let numbers = [flow.passed.bytes, flow.dropped.bytes, flow.level_bytes].map(human::bytes);
+        let level = flow.level_bytes.map_or_else(|| "-".to_owned(), human::bytes);
+        let numbers = [human::bytes(flow.passed.bytes), human::bytes(flow.dropped.bytes), level];
         row(&name.first, width, &numbers, out)?;
         if let Some(second) = &name.second {
             writeln!(out, "{second}")?;
@@ -170,7 +172,7 @@ pub(super) mod tests {
             passed: Count { packets: 1_000, bytes: 1_500_000 },
             dropped: Count { packets: 2, bytes: 3_000 },
             marked_packets: 0,
-            level_bytes: 31_250_000,
+            level_bytes: Some(31_250_000),
         }
     }
 
@@ -244,6 +246,12 @@ SOURCE > DESTINATION                    PASSED DROPPED   LEVEL
         ] {
             assert_eq!(Name::of(&flow).first, name);
         }
+    }
+
+    #[test]
+    fn without_a_rate_there_is_no_level() {
+        let flow = Flow { level_bytes: None, ..flow("src", 0, ("10.0.0.1", 0), ("", 0)) };
+        assert!(text(&[flow], false).ends_with("10.0.0.1 1.4 MiB 2.9 KiB       -\n"));
     }
 
     #[test]

@@ -6,13 +6,13 @@ use serde::{Serialize, Serializer, ser::SerializeMap as _};
 use shaper_common::{abi::Count, verdict::Reason};
 
 use super::{identity::Identity, stats::passed};
-use crate::model::{AccountChoice, Direction, Flow, Found, Hook, RuleStats, State};
+use crate::model::{AccountChoice, ByteLimit, Direction, Flow, Found, Hook, RuleStats, State, action};
 
 /// Version of the fields below.
 const SCHEMA: u32 = 1;
 
-/// What happens to packets above a limit.
-const ACTION: &str = "drop";
+/// The action of an attachment that blocks everything.
+const BLOCK: &str = "block";
 
 /// Rules of an attachment, `default` included.
 const RULES: u32 = 1;
@@ -53,15 +53,15 @@ struct Attachment<'a> {
     hook: Hook,
     state: State,
     per: String,
-    rate_bits_per_second: u64,
-    burst_bytes: u64,
+    rate_bits_per_second: Option<u64>,
+    burst_bytes: Option<u64>,
     rate_packets_per_second: Option<u64>,
     burst_packets: Option<u64>,
     peak_bits_per_second: Option<u64>,
     peak_burst_bytes: Option<u64>,
     total_bits_per_second: Option<u64>,
     total_burst_bytes: Option<u64>,
-    action: &'static str,
+    action: String,
     account: AccountChoice,
     max_flows: u32,
     flows: u64,
@@ -72,6 +72,9 @@ struct Attachment<'a> {
 impl<'a> Attachment<'a> {
     fn of(found: &'a Found) -> Self {
         let config = &found.config;
+        let limits = &config.limits;
+        let bits = |limit: ByteLimit| limit.rate.bits_per_second();
+        let burst = |limit: ByteLimit| limit.burst.get();
         Self {
             netns: found.netns.as_deref(),
             dev: &found.dev,
@@ -80,15 +83,15 @@ impl<'a> Attachment<'a> {
             hook: found.hook,
             state: found.state,
             per: config.per.to_string(),
-            rate_bits_per_second: config.rate.bits_per_second(),
-            burst_bytes: config.burst.get(),
-            rate_packets_per_second: None,
-            burst_packets: None,
-            peak_bits_per_second: None,
-            peak_burst_bytes: None,
-            total_bits_per_second: None,
-            total_burst_bytes: None,
-            action: ACTION,
+            rate_bits_per_second: limits.rate.map(bits),
+            burst_bytes: limits.rate.map(burst),
+            rate_packets_per_second: limits.pps.map(|limit| limit.rate.packets_per_second()),
+            burst_packets: limits.pps.map(|limit| limit.burst.get()),
+            peak_bits_per_second: limits.peak.map(bits),
+            peak_burst_bytes: limits.peak.map(burst),
+            total_bits_per_second: limits.total.map(bits),
+            total_burst_bytes: limits.total.map(burst),
+            action: if limits.block { BLOCK.to_owned() } else { action::word(limits.exceed) },
             account: config.account,
             max_flows: config.max_flows,
             flows: found.flows,
@@ -170,7 +173,7 @@ struct Row<'a> {
     dropped_packets: u64,
     dropped_bytes: u64,
     marked_packets: u64,
-    level_bytes: u64,
+    level_bytes: Option<u64>,
 }
 
 impl<'a> Row<'a> {
@@ -227,7 +230,7 @@ mod tests {
     use shaper_common::abi::RuleCounters;
 
     use super::*;
-    use crate::{plan::example, render::flows::tests::flow};
+    use crate::{model::Limits, plan::example, render::flows::tests::flow};
 
     fn text(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> String {
         let mut out = Vec::new();
@@ -249,6 +252,19 @@ mod tests {
                 "\n"
             )
         );
+        let mut found = example::found();
+        found.config.limits = example::limits();
+        let all = text(|out| status(&[found.clone()], out));
+        let fields = concat!(
+            r#""rate_bits_per_second":100000000,"burst_bytes":3125000,"rate_packets_per_second":10000,"#,
+            r#""burst_packets":2500,"peak_bits_per_second":200000000,"peak_burst_bytes":6250000,"#,
+            r#""total_bits_per_second":1000000000,"total_burst_bytes":31250000,"action":"dscp=CS1","#,
+        );
+        assert!(all.contains(fields), "{all}");
+        found.config.limits = Limits::BLOCK;
+        let blocked = text(|out| status(&[found], out));
+        assert!(blocked.contains(r#""rate_bits_per_second":null,"burst_bytes":null,"#), "{blocked}");
+        assert!(blocked.contains(r#""action":"block","#), "{blocked}");
         assert_eq!(text(|out| status(&[], out)), "{\"schema\":1,\"attachments\":[]}\n");
     }
 
@@ -275,6 +291,12 @@ mod tests {
                 "\n"
             )
         );
+    }
+
+    #[test]
+    fn without_a_rate_the_level_is_null() {
+        let flow = Flow { level_bytes: None, ..flow("dev", 0, ("", 0), ("", 0)) };
+        assert!(text(|out| flows(&[flow], out)).ends_with("\"level_bytes\":null}]}\n"));
     }
 
     #[test]

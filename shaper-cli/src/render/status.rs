@@ -10,7 +10,7 @@ use super::{
     table::{Flush, Table},
 };
 use crate::{
-    model::{Config, Found, State},
+    model::{ByteLimit, Config, Found, Limits, State},
     plan::{attach_line, detach_line},
 };
 
@@ -32,7 +32,15 @@ pub fn status(attachments: &[Found], verbose: bool, out: &mut dyn Write) -> io::
     let columns = [Flush::Left, Flush::Left, Flush::Left, Flush::Right, Flush::Left, Flush::Right, Flush::Right];
     let mut table = Table::new(columns, ["DEV", "DIR", "HOOK", "RATE", "PER", "BURST", "FLOWS"]);
     for found in attachments {
-        let Config { rate, burst, per, .. } = found.config;
+        let Config { limits, per, .. } = &found.config;
+        let (rate, burst) = match limits {
+            Limits { rate: Some(ByteLimit { rate, burst, .. }), .. } => (
+                fitting(&rate.to_string(), RATE_WIDTH, rate.bits_per_second(), &human::RATE),
+                fitting(&burst.to_string(), BURST_WIDTH, burst.get(), &human::BYTES),
+            ),
+            Limits { block: true, .. } => ("blocked".to_owned(), "-".to_owned()),
+            _ => ("-".to_owned(), "-".to_owned()),
+        };
         table.row([
             found.dev.clone(),
             found.direction.to_string(),
@@ -40,27 +48,36 @@ pub fn status(attachments: &[Found], verbose: bool, out: &mut dyn Write) -> io::
                 State::Active => found.hook.to_string(),
                 State::Gone => "gone".to_owned(),
             },
-            fitting(&rate.to_string(), RATE_WIDTH, rate.bits_per_second(), &human::RATE),
+            rate,
             per.to_string(),
-            fitting(&burst.to_string(), BURST_WIDTH, burst.get(), &human::BYTES),
+            burst,
             found.flows.to_string(),
         ]);
     }
     table.write(out)?;
     for found in attachments {
-        if verbose {
-            detail(found, out)?;
+        if verbose || !is_told(&found.config.limits) {
+            detail(found, verbose, out)?;
         }
         attention(found, out)?;
     }
     Ok(())
 }
 
+/// Whether the table says all of the limits.
+fn is_told(limits: &Limits) -> bool {
+    let told = Limits { rate: limits.rate, block: limits.block, ..Limits::default() };
+    *limits == told
+}
+
 /// What the table has no room for.
-fn detail(found: &Found, out: &mut dyn Write) -> io::Result<()> {
+fn detail(found: &Found, verbose: bool, out: &mut dyn Write) -> io::Result<()> {
     let Found { dev, direction, config, .. } = found;
-    writeln!(out, "\n{dev} {direction}: {}", summary::attachment(found))?;
-    writeln!(out, "    {}", summary::settings(config, true))
+    writeln!(out, "\n{}", summary::attachment(&format!("{dev} {direction}:"), found))?;
+    if verbose {
+        writeln!(out, "    {}", summary::settings(config, true))?;
+    }
+    Ok(())
 }
 
 fn attention(found: &Found, out: &mut dyn Write) -> io::Result<()> {
@@ -87,8 +104,6 @@ fn attention(found: &Found, out: &mut dyn Write) -> io::Result<()> {
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 mod tests {
-    use shaper_common::units::{Bytes, Rate};
-
     use super::*;
     use crate::{
         model::{Direction, Hook},
@@ -117,10 +132,31 @@ eth0  egress   clsact  1 Gbit/s  flow  ~29.8 MiB  65536
     }
 
     #[test]
+    fn limits_without_a_column_are_below() {
+        let with = |limits| Found { config: Config { limits, ..example::config() }, ..example::found() };
+        let pps = Limits { pps: example::limits().pps, ..Limits::default() };
+        assert_eq!(
+            text(&[with(pps), with(Limits::BLOCK), with(example::limits())], false),
+            "\
+DEV   DIR      HOOK        RATE  PER       BURST  FLOWS
+eth0  ingress  tcx            -  flow          -     12
+eth0  ingress  tcx      blocked  flow          -     12
+eth0  ingress  tcx   100 Mbit/s  flow  3125000 B     12
+
+eth0 ingress: 10 kpps per flow, burst 2500 packets = 250 ms (tcx)
+
+eth0 ingress: 100 Mbit/s per flow, burst 3125000 B = 250 ms;
+    10 kpps, burst 2500 packets = 250 ms;
+    peak 200 Mbit/s, burst 6250000 B = 250 ms;
+    total 1 Gbit/s, burst 31250000 B = 250 ms; above: dscp=CS1 (tcx)
+"
+        );
+    }
+
+    #[test]
     fn the_widest_table_is_80_columns() {
         let config = Config {
-            rate: Rate::new(999_999_999_999).unwrap(),
-            burst: Bytes::new((1 << 40) - 1).unwrap(),
+            limits: Limits { rate: example::byte_limit(999_999_999_999, (1 << 40) - 1, true), ..Limits::default() },
             per: "src/32,127".parse().unwrap(),
             max_flows: 1 << 24,
             ..example::config()

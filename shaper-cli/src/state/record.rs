@@ -98,3 +98,73 @@ mod secret {
         Ok(SipKey { k0, k1 })
     }
 }
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+mod tests {
+    use shaper_common::{
+        units::{Bytes, PacketRate, Packets, Rate, Share},
+        verdict::Action,
+    };
+
+    use super::*;
+    use crate::{
+        model::{ByteLimit, Limits, PacketLimit},
+        plan::example,
+    };
+
+    /// The longest text there can be.
+    fn longest() -> Owner {
+        let bytes = ByteLimit { rate: Rate::MAX, burst: Bytes::MAX, burst_given: false };
+        let limits = Limits {
+            rate: Some(bytes),
+            peak: Some(bytes),
+            soft: Share::parse("100000.000001%").ok(),
+            pps: Some(PacketLimit { rate: PacketRate::MAX, burst: Packets::MAX, burst_given: false }),
+            total: Some(bytes),
+            exceed: Action::Mark(u32::MAX),
+            violate: Action::Mark(u32::MAX),
+            block: false,
+        };
+        let record = Record {
+            dev: "\u{1}".repeat(15),
+            netns: Some("\u{1}".repeat(255)),
+            ifindex: u32::MAX,
+            direction: Direction::Ingress,
+            hook: Hook::Clsact,
+            clsact_added: false,
+            ethernet: false,
+            object: u64::MAX,
+            secret: SipKey { k0: u64::MAX, k1: u64::MAX },
+            config: Config {
+                limits,
+                per: "src/32,128".parse().unwrap(),
+                max_flows: Config::MOST_FLOWS,
+                overhead: -64,
+                mpu: 256,
+                ..example::config()
+            },
+        };
+        Owner { program_id: u32::MAX, epoch_base: u64::MAX, record }
+    }
+
+    #[test]
+    fn the_longest_record_fits_and_is_read_back() {
+        let owner = longest();
+        let element = owner.encode().unwrap();
+        let read = Owner::decode(&element).unwrap();
+        assert_eq!((read.program_id, read.epoch_base, read.record), (u32::MAX, u64::MAX, owner.record));
+    }
+
+    #[test]
+    fn what_is_damaged_is_refused() {
+        let good = longest().encode().unwrap();
+        for bad in [
+            OwnerRecord { version: abi::VERSION - 1, ..good },
+            OwnerRecord { text_len: good.text_len - 1, ..good },
+            OwnerRecord { text_len: u64::MAX, ..good },
+        ] {
+            assert!(Owner::decode(&bad).is_err());
+        }
+    }
+}

@@ -2,7 +2,7 @@
 
 use core::fmt::{self, Display};
 
-use super::{bytes, rate, time};
+use super::{bytes, packets, rate, share, time};
 
 /// What a text should have been.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,6 +15,12 @@ pub enum Quantity {
     Time,
     /// Bytes, or the time in which they are sent.
     Burst,
+    /// Packets per second.
+    PacketRate,
+    /// Packets, or the time in which they are sent.
+    PacketBurst,
+    /// Percent.
+    Share,
 }
 
 /// What is wrong with a text.
@@ -113,6 +119,9 @@ impl Quantity {
             Self::Rate => "bits/s",
             Self::Size | Self::Burst => "bytes",
             Self::Time => "nanoseconds",
+            Self::PacketRate => "packets/s",
+            Self::PacketBurst => "packets",
+            Self::Share => "millionths of a percent",
         }
     }
 
@@ -124,6 +133,9 @@ impl Quantity {
             Self::Burst => {
                 "b, kb, mb, gb (or k, m, g, kib, ..), bits: kbit, mbit, gbit, time at the rate: ns, us, ms, s"
             }
+            Self::PacketRate => packets::UNITS,
+            Self::PacketBurst => "none for packets, or time at the rate: ns, us, ms, s",
+            Self::Share => share::UNITS,
         }
     }
 
@@ -133,6 +145,9 @@ impl Quantity {
             Self::Size => "1500, 64kb or 1.5mb",
             Self::Time => "250ms or 1.5s",
             Self::Burst => "1500, 64kb, 2gbit or 250ms",
+            Self::PacketRate => "500, 10kpps or 1.5mpps",
+            Self::PacketBurst => "64 or 250ms",
+            Self::Share => "10% or 12.5%",
         }
     }
 
@@ -141,6 +156,9 @@ impl Quantity {
             Self::Rate => ("8bit", "1tbit"),
             Self::Size | Self::Burst => ("1b", "1024gb"),
             Self::Time => ("1ns", "1099511627776s"),
+            Self::PacketRate => ("1pps", "1000mpps"),
+            Self::PacketBurst => ("1", "4294967296"),
+            Self::Share => ("0.000001%", "1000000%"),
         }
     }
 }
@@ -152,6 +170,9 @@ impl Display for Quantity {
             Self::Size => "size",
             Self::Time => "time",
             Self::Burst => "burst",
+            Self::PacketRate => "packet rate",
+            Self::PacketBurst => "packet burst",
+            Self::Share => "share",
         })
     }
 }

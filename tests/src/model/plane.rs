@@ -3,7 +3,7 @@
 //! The same `judge` runs here and in the BPF object, so a test can ask what the object should have done.
 
 use shaper_common::{
-    abi::{self, DEFAULT_RULE, Overflow, RuleCounters, RuleLimits},
+    abi::{self, DEFAULT_RULE, Overflow, RuleCounters, RuleLimits, RuleState, feature},
     atomic::{AtomicU64, Atomics, Native},
     bucket::{self, Limit},
     cost::{Account, Accounting},
@@ -31,19 +31,26 @@ pub struct Maps {
     settings: HostSettings,
     limits: RuleLimits,
     flows: Vec<FlowSet>,
-    untracked: AtomicU64,
+    state: RuleState,
     now: AtomicU64,
 }
 
 impl HostPlane {
-    /// An attachment with these settings and this limit, with the clock at `now` nanoseconds.
+    /// An attachment with these settings and no limit but this one, with the clock at `now` nanoseconds.
     #[must_use]
-    pub fn new(settings: abi::Settings, limit: Limit, now: u64) -> Self {
+    pub fn new(settings: abi::Settings, rate: Limit, now: u64) -> Self {
+        let settings = abi::Settings { features: feature::RATE, ..settings };
+        Self::with_limits(settings, RuleLimits { rate, ..RuleLimits::default() }, now)
+    }
+
+    /// An attachment with these settings, whose features say which of these limits count.
+    #[must_use]
+    pub fn with_limits(settings: abi::Settings, limits: RuleLimits, now: u64) -> Self {
         let maps = Maps {
             settings: HostSettings(settings),
-            limits: RuleLimits { rate: limit },
+            limits,
             flows: (0..=settings.set_mask).map(|_| FlowSet::default()).collect(),
-            untracked: AtomicU64::new(0),
+            state: RuleState::default(),
             now: AtomicU64::new(now),
         };
         Self { maps, counters: RuleCounters::default() }
@@ -129,12 +136,20 @@ pub struct Outcome {
     pub cost: shaper_common::cost::Cost,
     /// Whether the flow has a way of the table.
     pub tracked: bool,
+    /// Whether it passed with a mark.
+    pub marked: bool,
 }
 
 impl From<&Decision<'_>> for Outcome {
     fn from(decision: &Decision<'_>) -> Self {
-        let &Decision { verdict, reason, cost, flow, .. } = decision;
-        Self { verdict, reason, cost, tracked: flow.is_some() }
+        let &Decision { answer, cost, flow, .. } = decision;
+        Self {
+            verdict: answer.verdict(),
+            reason: answer.reason().expect("every answer has a reason"),
+            cost,
+            tracked: flow.is_some(),
+            marked: answer.is_marked(),
+        }
     }
 }
 
@@ -170,6 +185,10 @@ impl policy::Settings for HostSettings {
     fn overflow(&self) -> Overflow {
         Overflow::from_u8(self.0.overflow).expect("an overflow policy")
     }
+
+    fn features(&self) -> u8 {
+        self.0.features
+    }
 }
 
 impl policy::Plane for Maps {
@@ -192,7 +211,7 @@ impl policy::Plane for Maps {
         self.flows.get(set as usize)
     }
 
-    fn untracked(&self, rule: u32) -> Option<&AtomicU64> {
-        (rule == DEFAULT_RULE).then_some(&self.untracked)
+    fn state(&self, rule: u32) -> Option<&RuleState> {
+        (rule == DEFAULT_RULE).then_some(&self.state)
     }
 }

@@ -162,8 +162,9 @@ pub struct Flow {
     pub dropped_bytes: u64,
     /// Marked packets.
     pub marked_packets: u64,
-    /// What its bucket holds.
-    pub level_bytes: u64,
+    /// What its bucket holds; null where there is no rate.
+    #[serde(deserialize_with = "nullable")]
+    pub level_bytes: Option<u64>,
 }
 
 impl<'de> Deserialize<'de> for Direction {
