@@ -82,7 +82,7 @@ mod tests {
     fn help_and_version_are_results() {
         let mut out = Vec::new();
         assert_eq!(run_into("shaper attach --help", &mut out), (0, String::new()));
-        assert!(String::from_utf8_lossy(&out).contains("shaper attach [OPTIONS] <--rate <RATE>|"));
+        assert!(String::from_utf8_lossy(&out).contains("shaper attach [OPTIONS] <--rate RATE|"));
         let mut out = Vec::new();
         assert_eq!(run_into("shaper --version", &mut out), (0, String::new()));
         assert_eq!(String::from_utf8_lossy(&out), concat!("shaper ", env!("CARGO_PKG_VERSION"), "\n"));

@@ -9,17 +9,19 @@ use crate::model::{AccountChoice, Config, HookChoice, Order, Per};
 /// `shaper attach`: what is not named is the default, also where something is attached already.
 #[derive(Clone, Debug, PartialEq, Eq, Args)]
 #[command(group(ArgGroup::new("limit").args(["rate", "pps", "total", "block"]).required(true).multiple(true)))]
+#[command(override_usage = "shaper attach [OPTIONS] <--rate RATE|--pps N|--total RATE|--block> <DEV>")]
 #[command(after_help = "\
 Examples:
-  shaper attach eth0 --rate 1gbit --burst 2gbit      each flow
-  shaper attach eth0 --rate 20mbit --per src/24      each /24 (and IPv6 /64) of senders
-  shaper attach eth0 --pps 10kpps --per src          packets of each sender
-  shaper attach eth0 --rate 50mbit --total 900mbit   each flow, and all together
-  shaper attach eth0 --rate 50mbit --exceed dscp=CS1 mark what is above, and pass it
+  shaper attach eth0 --rate 1gbit --burst 2gbit        each flow
+  shaper attach eth0 --rate 20mbit --per src/24        each /24 (IPv6: /64)
+  shaper attach eth0 --pps 10kpps --per src            packets of each sender
+  shaper attach eth0 --rate 50mbit --total 900mbit     each, and all together
+  shaper attach eth0 --rate 50mbit --exceed dscp=CS1   mark the excess, pass it
   shaper attach eth0 --direction egress --rate 100mbit --per dev --account wire
 
-Attaching again updates in place: options that are not named go back to their defaults; counters and
-the levels of all buckets stay. `shaper set` changes a limit and leaves the rest.")]
+Attaching again updates in place: options that are not named go back to their
+defaults; counters and the levels of all buckets stay. `shaper set` changes a
+limit and leaves the rest.")]
 pub struct Attach {
     /// Device, like eth0
     #[arg(value_name = "DEV")]
@@ -38,7 +40,8 @@ pub struct Attach {
     #[arg(long, value_enum, default_value_t, hide_possible_values = true, value_name = "auto|tcx|clsact")]
     pub hook: HookChoice,
     /// Keys that there is room for at once, 1 to 16777216
-    #[arg(long, default_value_t = Config::MAX_FLOWS, value_parser = value::number(1_u32, Config::MOST_FLOWS), value_name = "N")]
+    #[arg(long, default_value_t = Config::MAX_FLOWS, value_parser = value::number(1_u32, Config::MOST_FLOWS),
+          allow_hyphen_values = true, value_name = "N")]
     pub max_flows: u32,
     /// What becomes of keys that find no room: share one bucket, pass, or are dropped
     #[arg(long, default_value = "shared", value_parser = value::overflow(), hide_possible_values = true,
@@ -48,11 +51,12 @@ pub struct Attach {
     #[arg(long, value_enum, default_value_t, hide_possible_values = true, value_name = "l2|l3|wire")]
     pub account: AccountChoice,
     /// Bytes added to each packet, -64 to 256
-    #[arg(long, default_value_t = 0, value_parser = value::number(-64_i32, 256), allow_negative_numbers = true,
+    #[arg(long, default_value_t = 0, value_parser = value::number(-64_i32, 256), allow_hyphen_values = true,
           value_name = "N")]
     pub overhead: i32,
     /// Least bytes a packet counts, overhead included, 0 to 256
-    #[arg(long, default_value_t = 0, value_parser = value::number(0_u32, 256), value_name = "N")]
+    #[arg(long, default_value_t = 0, value_parser = value::number(0_u32, 256), allow_hyphen_values = true,
+          value_name = "N")]
     pub mpu: u32,
     /// Before or after the programs that are on the hook now
     #[arg(long, value_enum, default_value_t, hide_possible_values = true, value_name = "first|last")]

@@ -18,7 +18,7 @@ pub struct Flows {
           value_name = "dropped|passed|level")]
     pub sort: Sort,
     /// Show the first N of each attachment [default: 20, with --json all]
-    #[arg(long, value_parser = value::number(1_usize, usize::MAX), value_name = "N")]
+    #[arg(long, value_parser = value::number(1_usize, usize::MAX), allow_hyphen_values = true, value_name = "N")]
     pub top: Option<usize>,
 }
 

@@ -34,8 +34,10 @@ pub use self::{
 #[command(
     name = "shaper",
     version,
-    max_term_width = 100,
-    after_help = "Exit status: 0 done, 1 usage, 2 the kernel refused, 3 not attached, 4 missing privilege."
+    max_term_width = 80,
+    after_help = "\
+Exit status: 0 done, 1 usage, 2 the kernel refused, 3 not attached, 4 missing
+privilege."
 )]
 pub struct Cli {
     /// Options of all commands.
@@ -56,7 +58,7 @@ pub struct Global {
     /// Work in this network namespace (see `ip netns`)
     #[arg(short = 'n', long, global = true, value_name = "NAME")]
     pub netns: Option<String>,
-    /// Say more: settings left at their defaults, counters that are zero, packets of flows
+    /// Say more: default settings, counters that are zero, packets of flows
     #[arg(short, long, global = true)]
     pub verbose: bool,
 }

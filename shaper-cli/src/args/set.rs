@@ -8,11 +8,11 @@ use super::{DirectionChoice, LimitArgs};
 #[derive(Clone, Debug, PartialEq, Eq, Args)]
 #[command(after_help = "\
 Examples:
-  shaper set eth0 --rate 200mbit          a burst that was never given follows the rate
-  shaper set eth0 --pps 10kpps            one more limit; counters and levels stay
+  shaper set eth0 --rate 200mbit   a burst that was never given follows the rate
+  shaper set eth0 --pps 10kpps     one more limit; counters and levels stay
 
-A limit is taken away by `shaper attach` without it. --block replaces all limits, and any limit
-ends it.")]
+A limit is taken away by `shaper attach` without it. --block replaces all
+limits, and any limit ends it.")]
 pub struct Set {
     /// Device, like eth0
     #[arg(value_name = "DEV")]

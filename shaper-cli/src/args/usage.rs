@@ -27,6 +27,12 @@ pub enum Stop {
 ///
 /// If there is nothing to do, or the command line is wrong.
 pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Cli, Stop> {
+    let args: Vec<OsString> = args.into_iter().collect();
+    // The program's own name may be what it likes.
+    let unreadable = args.iter().skip(1).find(|word| word.to_str().is_none());
+    if let Some(word) = unreadable {
+        return Err(Stop::Fail(Error::usage(word.to_string_lossy(), "is not UTF-8", "write it in UTF-8")));
+    }
     let cli = Cli::try_parse_from(args).map_err(|error| match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Stop::Show(error.render().to_string()),
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => Stop::Help(error.render().to_string()),
@@ -125,16 +131,23 @@ fn words(value: &ContextValue) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use clap::CommandFactory as _;
+
     use super::*;
 
+    const ATTACH: &str = "usage: shaper attach [OPTIONS] <--rate RATE|--pps N|--total RATE|--block> <DEV>";
+
     fn failure(line: &str) -> [String; 2] {
-        let words = line.split(' ').filter(|word| !word.is_empty()).map(OsString::from);
+        failure_of(line.split(' ').filter(|word| !word.is_empty()).map(OsString::from))
+    }
+
+    fn failure_of(words: impl Iterator<Item = OsString>) -> [String; 2] {
         match parse([OsString::from("shaper")].into_iter().chain(words)) {
             Err(Stop::Fail(error)) => {
                 assert_eq!(error.exit_code(), 1);
                 [error.to_string(), error.hint().into_owned()]
             }
-            other => panic!("`{line}`: {other:?}"),
+            other => panic!("{other:?}"),
         }
     }
 
@@ -152,21 +165,9 @@ mod tests {
                 "write digits and a unit, like 100mbit, 1.5gbit or 12MB/s: no sign, exponent, space or comma",
             ),
             ("set eth0 --burst 0", "`--burst`: `0` is not a burst: it is zero", "the smallest burst is 1b"),
-            (
-                "attach eth0",
-                "`--rate|--pps|--total|--block`: missing",
-                "usage: shaper attach <--rate <RATE>|--pps <N>|--total <RATE>|--block> <DEV>",
-            ),
-            (
-                "attach eth0 --burst 64kb",
-                "`--rate|--pps|--total|--block`: missing",
-                "usage: shaper attach --burst <BURST> <--rate <RATE>|--pps <N>|--total <RATE>|--block> <DEV>",
-            ),
-            (
-                "attach --rate 1gbit",
-                "`DEV`: missing",
-                "usage: shaper attach <--rate <RATE>|--pps <N>|--total <RATE>|--block> <DEV>",
-            ),
+            ("attach eth0", "`--rate|--pps|--total|--block`: missing", ATTACH),
+            ("attach eth0 --burst 64kb", "`--rate|--pps|--total|--block`: missing", ATTACH),
+            ("attach --rate 1gbit", "`DEV`: missing", ATTACH),
             (
                 "attach eth0 --pps 0",
                 "`--pps`: `0` is not a packet rate: it is zero",
@@ -202,11 +203,7 @@ mod tests {
             ),
             ("attach eth0 --rat 1gbit", "`--rat`: this command has no such argument", "did you mean `--rate`?"),
             ("attach eth0 --rate 8 --rate 9", "`--rate`: given more than once", "give it once"),
-            (
-                "attach eth0 eth1 --rate 1gbit",
-                "`eth1`: this command has no such argument",
-                "usage: shaper attach [OPTIONS] <--rate <RATE>|--pps <N>|--total <RATE>|--block> <DEV>",
-            ),
+            ("attach eth0 eth1 --rate 1gbit", "`eth1`: this command has no such argument", ATTACH),
             (
                 "attach eth0 --rate 1gbit --hook xdp",
                 "`--hook`: `xdp` is not one of its values",
@@ -227,6 +224,13 @@ mod tests {
                 "`--max-flows`: `16777217` is not a whole number in range",
                 "write 1 to 16777216",
             ),
+            (
+                "attach eth0 --rate 1gbit --max-flows -1",
+                "`--max-flows`: `-1` is not a whole number in range",
+                "write 1 to 16777216",
+            ),
+            ("attach eth0 --rate 1gbit --mpu -1", "`--mpu`: `-1` is not a whole number in range", "write 0 to 256"),
+            ("flows --top -1", "`--top`: `-1` is not a whole number in range", "write 1 to 18446744073709551615"),
             (
                 "attach eth0 --rate 1gbit --overhead -65",
                 "`--overhead`: `-65` is not a whole number in range",
@@ -256,8 +260,38 @@ mod tests {
     }
 
     #[test]
+    fn a_word_that_is_not_utf_8_is_named() {
+        use std::os::unix::ffi::OsStringExt as _;
+        let bad = || OsString::from_vec(b"et\xffh0".to_vec());
+        let named = ["`et\u{fffd}h0`: is not UTF-8", "write it in UTF-8"];
+        for before in ["", "-n", "attach", "attach eth0 --rate", "attach eth0 --max-flows", "stats"] {
+            let words = before.split(' ').filter(|word| !word.is_empty()).map(OsString::from);
+            assert_eq!(failure_of(words.chain([bad()])), named, "{before}");
+        }
+    }
+
+    #[test]
     fn every_command_is_consistent() {
-        use clap::CommandFactory as _;
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn no_line_of_any_help_is_wider_than_80_columns() {
+        for command in ["", "attach", "set", "detach", "status", "stats", "flows"] {
+            for option in ["-h", "--help"] {
+                let words = ["shaper", command, option].into_iter().filter(|word| !word.is_empty());
+                let Err(Stop::Show(text)) = parse(words.map(OsString::from)) else { panic!("`{command}`: no help") };
+                for line in text.lines() {
+                    assert!(line.chars().count() <= 80, "`{command}` {option}: {line}");
+                }
+            }
+        }
+        // What is broken by hand is not broken again.
+        let root = Cli::command();
+        for command in std::iter::once(&root).chain(root.get_subcommands()) {
+            for line in command.get_after_help().map(ToString::to_string).unwrap_or_default().lines() {
+                assert!(line.chars().count() <= 80, "{line}");
+            }
+        }
     }
 }

@@ -37,7 +37,7 @@ impl Namespace {
             return Err(missing());
         }
         let file = open(name).map_err(|source| match source.kind() {
-            io::ErrorKind::NotFound => missing(),
+            io::ErrorKind::NotFound | io::ErrorKind::InvalidFilename => missing(),
             _ => Error::io(format!("open network namespace `{name}`"))(source),
         })?;
         nix::sched::setns(&file, CloneFlags::CLONE_NEWNET).map_err(|errno| match errno {
