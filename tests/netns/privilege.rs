@@ -40,6 +40,37 @@ fn an_ordinary_user_cannot_look_and_is_not_told_that_there_is_nothing() {
 }
 
 #[test]
+fn an_ordinary_user_cannot_look_into_a_bpffs_of_our_own_either() {
+    let net = two_ns();
+    net.sandbox.remove_bpffs();
+    let limit = Tool::on(&net.near).attach("--rate 1mbit");
+    let nobody = Tool::inside(&net.near).for_everybody().through(&AS_NOBODY);
+    for command in [
+        &["status"][..],
+        &["stats"],
+        &["flows"],
+        &["detach", "--all"],
+        &["detach", "near0"],
+        &["set", "near0", "--rate", "2mbit"],
+        &["attach", "near0", "--rate", "2mbit", "--dry-run"],
+    ] {
+        nobody.fails(4, command);
+    }
+    limit.detach();
+}
+
+#[test]
+fn where_process_1_cannot_be_seen_nobody_says_that_there_is_nothing() {
+    let net = two_ns();
+    let _limit = Tool::on(&net.near).attach("--rate 1mbit");
+    let script = "umount /sys/fs/bpf && exec \"$@\"";
+    let wrapper = [&["unshare", "--mount", "sh", "-c", script, "sh"][..], &AS_NOBODY].concat();
+    // As if no command had made it, on a machine whose tool pins in the usual place.
+    net.sandbox.command("chmod 755 /run/shaper");
+    Tool::inside(&net.near).for_everybody().through(&wrapper).fails(4, &["status"]);
+}
+
+#[test]
 fn three_capabilities_are_enough() {
     let net = two_ns();
     // What a service manager does for a service of another user (RuntimeDirectory=).

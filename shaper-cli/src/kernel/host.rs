@@ -33,10 +33,10 @@ impl Host {
     ///
     /// If the process may not look, or another command is changing things for too long.
     pub fn read(namespace: &Namespace) -> Result<Option<Self>> {
-        let Some(root) = Root::find() else { return Ok(None) };
+        let Some(root) = Root::find()? else { return Root::must_be_seen().map(|()| None) };
         let tree = Tree::of(&root);
         if !tree.exists()? {
-            return Ok(None);
+            return Root::must_be_seen().map(|()| None);
         }
         let lock = Lock::shared(&root.run)?;
         let mut host = Self::new(namespace, root, tree, lock);

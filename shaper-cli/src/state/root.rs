@@ -12,6 +12,7 @@ use std::{
 };
 
 use nix::{
+    errno::Errno,
     mount::MsFlags,
     sys::statfs::{BPF_FS_MAGIC, statfs},
 };
@@ -39,13 +40,24 @@ pub(crate) struct Root {
 
 impl Root {
     /// The bpffs that is there, or `None`. Changes nothing.
-    pub(crate) fn find() -> Option<Self> {
+    pub(crate) fn find() -> Result<Option<Self>> {
         let view = View::persistent();
         let [system, own] = [SYSTEM, OWN].map(|path| view.path(path));
         let run = view.path(RUN);
+        let (is_system, is_own) = (is_bpffs(&system)?, is_bpffs(&own)?);
         // Our own goes first as long as it is in use: somebody may have mounted the system's since.
-        let bpffs = if is_bpffs(&own) && (!is_bpffs(&system) || in_use(&own)) { own } else { system };
-        is_bpffs(&bpffs).then_some(Self { bpffs, run })
+        let bpffs = if is_own && (!is_system || in_use(&own)?) { own } else { system };
+        Ok((is_own || is_system).then_some(Self { bpffs, run }))
+    }
+
+    /// Fails if what is not here may be in a mount namespace that this process may not look at, so that nobody can say
+    /// that there is nothing.
+    pub(crate) fn must_be_seen() -> Result<()> {
+        // Who may load programs pins them in this mount namespace, and so looks for them here.
+        if mount_namespace("1").is_some() || may_load_programs() {
+            return Ok(());
+        }
+        Err(Error::Privilege { what: "look at the mount namespace of process 1, where the pins are".into() })
     }
 
     /// Makes the directory for the lock.
@@ -57,7 +69,7 @@ impl Root {
 
     /// The bpffs that is there, else one that is mounted now, with what to tell the user.
     pub(crate) fn find_or_mount() -> Result<(Self, Option<String>)> {
-        if let Some(root) = Self::find() {
+        if let Some(root) = Self::find()? {
             return Ok((root, None));
         }
         let view = View::persistent();
@@ -127,12 +139,25 @@ fn ancestors() -> Vec<u32> {
     iter::successors(parent(&std::process::id()), parent).collect()
 }
 
-fn is_bpffs(path: &Path) -> bool {
-    statfs(path).is_ok_and(|info| info.filesystem_type() == BPF_FS_MAGIC)
+fn is_bpffs(path: &Path) -> Result<bool> {
+    match statfs(path) {
+        Ok(info) => Ok(info.filesystem_type() == BPF_FS_MAGIC),
+        Err(Errno::ENOENT | Errno::ENOTDIR) => Ok(false),
+        Err(errno) => Err(Error::io(format!("look at {}", path.display()))(errno.into())),
+    }
 }
 
-fn in_use(bpffs: &Path) -> bool {
-    bpffs.join(TOP).exists()
+fn in_use(bpffs: &Path) -> Result<bool> {
+    let top = bpffs.join(TOP);
+    top.try_exists().map_err(Error::io(format!("look at {}", top.display())))
+}
+
+/// Whether this process has `CAP_BPF` or `CAP_SYS_ADMIN`.
+fn may_load_programs() -> bool {
+    const ANY_OF: u64 = 1 << 39 | 1 << 21;
+    let status = fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
+    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    effective.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & ANY_OF != 0)
 }
 
 fn make_directory(path: &Path) -> Result<()> {
