@@ -5,11 +5,11 @@
 
 use crate::{
     abi::{DEFAULT_RULE, Overflow, RuleLimits, RuleState, feature},
+    answer::Answer,
     atomic::{AtomicU64, Atomics},
     bucket,
     cost::{self, Accounting, Cost},
     key::{KEY_WORDS, Key, Per, Prefix},
-    answer::Answer,
     layers::{Buckets, Layers},
     packet::{self, Continuation, Facts, Link, Packet},
     remark::{self, TrafficClass},

@@ -3,9 +3,9 @@
 use aya_ebpf::{bindings::__sk_buff, helpers::bpf_ktime_get_ns};
 use shaper_common::{
     abi::{RuleLimits, RuleState},
-    key::KEY_WORDS,
     answer::Answer,
     cost::Cost,
+    key::KEY_WORDS,
     packet::Packet,
     policy::{self, Case, Plane},
     remark::TrafficClass,
