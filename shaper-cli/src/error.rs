@@ -4,7 +4,7 @@ use std::{borrow::Cow, io};
 
 use shaper_common::units;
 
-use crate::model::Direction;
+use crate::{model::Direction, shell};
 
 /// Result of everything in this crate that can fail.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -65,6 +65,12 @@ pub enum Error {
     /// The process may not do this.
     #[error("not permitted: {what}")]
     Privilege {
+        /// What was tried.
+        what: String,
+    },
+    /// The process may not use a file.
+    #[error("not permitted: {what}")]
+    Denied {
         /// What was tried.
         what: String,
     },
@@ -130,9 +136,12 @@ impl Error {
         Self::Usage { token: token.into(), cause: cause.into(), hint: hint.into() }
     }
 
-    /// Turns the failure of a system call into [`Error::Io`], or [`Error::Privilege`] if that was the cause.
+    /// Turns the failure of a system call into [`Error::Io`], or [`Error::Privilege`] or [`Error::Denied`] if that was
+    /// the cause.
     pub(crate) fn io(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         |source| match source.kind() {
+            // Capabilities that are missing are EPERM.
+            _ if source.raw_os_error() == Some(libc::EACCES) => Self::Denied { what: what.into() },
             io::ErrorKind::PermissionDenied => Self::Privilege { what: what.into() },
             _ => Self::Io { what: what.into(), source },
         }
@@ -159,15 +168,21 @@ impl Error {
                 "`ip link` lists the devices; another network namespace is selected with `-n NAME`".into()
             }
             Self::NoSuchNamespace { .. } => "`ip netns list` lists the namespaces".into(),
-            Self::NotAttached { dev, .. } => {
-                format!("`shaper status` lists what is; `shaper attach {dev} --rate RATE` attaches").into()
-            }
+            Self::NotAttached { dev, .. } => format!(
+                "`shaper status` lists what is; `{}` attaches",
+                shell::line(None, "attach", dev, " --rate RATE")
+            )
+            .into(),
             Self::Gone { dev, direction } => {
-                format!("`shaper detach {dev} --direction {direction}` removes what is left of it").into()
+                let line = shell::line(None, "detach", dev, &format!(" --direction {direction}"));
+                format!("`{line}` removes what is left of it").into()
             }
             Self::Privilege { .. } => {
                 "run it as root, or with the capabilities CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON".into()
             }
+            Self::Denied { .. } => "run it as root; other users need access to /run/shaper and the bpffs, or \
+                                    CAP_DAC_OVERRIDE, besides CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON"
+                .into(),
             Self::Output(_) => "what was asked for has been done; see where the output goes".into(),
             Self::Io { .. } => "see that the path exists, may be written and has room".into(),
         }
@@ -180,7 +195,7 @@ impl Error {
             Self::Usage { .. } | Self::NoSuchDevice { .. } | Self::NoSuchNamespace { .. } => 1,
             Self::Kernel { .. } | Self::Busy { .. } | Self::State { .. } | Self::Io { .. } | Self::Output(_) => 2,
             Self::NotAttached { .. } | Self::Gone { .. } => 3,
-            Self::Privilege { .. } => 4,
+            Self::Privilege { .. } | Self::Denied { .. } => 4,
         }
     }
 }

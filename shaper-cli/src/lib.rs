@@ -12,7 +12,9 @@ pub mod model;
 pub mod net;
 pub mod plan;
 pub mod render;
+mod shell;
 pub mod state;
+mod text;
 
 use std::{
     ffi::OsString,
@@ -37,7 +39,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>, out: &mut dyn Write, err: &
             let lines = [("error", error.to_string()), (" hint", error.hint().into_owned())];
             for (label, text) in lines {
                 // The exit status is left to tell if this fails.
-                writeln!(err, "{label}: {}", text.replace('\n', " ")).ok();
+                writeln!(text::Shown(err), "{label}: {}", text.replace('\n', " ")).ok();
             }
             error.exit_code()
         }

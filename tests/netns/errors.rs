@@ -150,3 +150,62 @@ fn a_reader_that_goes_away_is_no_error() {
         assert!(!ran.stderr.contains("panicked"), "{ran}");
     }
 }
+
+#[test]
+fn a_reader_that_takes_its_time_keeps_nobody_waiting() {
+    let net = two_ns();
+    let path = Direction::Ingress.of(&net);
+    let tool = Tool::on(&net.near);
+    let _limit = tool.attach("--rate 1mbit");
+    let injector = path.injector();
+    let frames: Vec<Vec<u8>> = (0..5000).map(|sport| UdpFrame { sport, ..path.udp4() }.bytes()).collect();
+    injector.send_all(&frames.iter().map(Vec::as_slice).collect::<Vec<_>>());
+    // More than a pipe holds, of which one byte is read.
+    for looking in ["flows --top 5000", "-j flows"] {
+        let change = "head -c 1 >/dev/null; \"$@\" set near0 --rate 2mbit >/dev/null; echo $?";
+        let ran = tool.in_shell(&format!("\"$@\" {looking} | {{ {change}; }}"));
+        assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("0\n", ""), "{ran}");
+    }
+    // A change whose output finds no room in the pipe.
+    let change = "head -c 65536 /dev/zero; \"$@\" set near0 --rate 3mbit";
+    let look =
+        "for n in 1 2 3 4 5 6 7 8 9; do sleep 0.2; \"$@\" -j status | grep -o 3000000 && break; done; cat >/dev/null";
+    let ran = tool.in_shell(&format!("{{ {change}; }} | {{ {look}; }}"));
+    assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("3000000\n", ""), "{ran}");
+}
+
+#[test]
+fn a_device_named_like_an_option_can_be_undone_as_said() {
+    let net = two_ns();
+    let tool = Tool::on(&net.near);
+    net.near.ns.ip("link add name --all type veth peer name other");
+    let _limit = tool.attach("--rate 1mbit");
+    let ran = tool.ok(&["attach", "--rate", "1mbit", "--", "--all"]);
+    let undo = ran.stdout.lines().find_map(|line| line.strip_prefix("undo: shaper -n ")).expect("how to undo it");
+    let (_, undo) = undo.split_once(' ').expect("a command behind the namespace");
+    assert_eq!(undo, "detach --direction ingress -- --all");
+    assert_eq!(tool.in_shell(&format!("\"$@\" {undo}")).code, Some(0));
+    assert_eq!(tool.status(None).len(), 1, "only the device that is meant");
+}
+
+#[test]
+fn a_name_does_not_reach_the_terminal_as_a_command() {
+    let net = two_ns();
+    let tool = Tool::on(&net.near);
+    let name = "\u{1b}[2J\u{9b}x";
+    net.near.ns.ip(&format!("link add name {name} type veth peer name other"));
+    let mut said = vec![tool.ok(&["attach", name, "--rate", "1mbit"])];
+    for looking in ["status", "stats", "flows"] {
+        said.extend([tool.ok(&[looking]), tool.ok(&[looking, name, "-v"])]);
+    }
+    assert_eq!(tool.status(None)[0].dev, name, "JSON is exact");
+    said.push(tool.ok(&["set", name, "--rate", "2mbit"]));
+    said.push(tool.ok(&["detach", name]));
+    said.push(tool.fails(3, &["detach", name]));
+    said.push(tool.fails(1, &["status", &format!("{name}y")]));
+    said.push(tool.fails(1, &["attach", name, "--rate", name]));
+    for ran in said {
+        assert!(!ran.text().contains(|c: char| c.is_control() && c != '\n'), "{ran:?}");
+        assert!(ran.text().contains("[2J"), "{ran:?}");
+    }
+}

@@ -1,7 +1,7 @@
 //! `shaper attach`.
 
 use super::{
-    make::{make, pretend},
+    make::{make, pretend, report},
     session::Session,
 };
 use crate::{args::Attach, error::Result, kernel::Host, net, plan};
@@ -16,7 +16,8 @@ pub(super) fn run(args: &Attach, session: &mut Session<'_>) -> Result<()> {
     }
     let mut host = Host::change(&session.namespace)?;
     let found = host.list();
-    let done = found.and_then(|found| make(&plan::attach(args, &device, &found)?, &mut host, session));
+    let done = found.and_then(|found| make(plan::attach(args, &device, &found)?, &mut host, session));
     session.say_notices(Some(&host));
-    done
+    drop(host);
+    report(&done?, session)
 }

@@ -25,6 +25,7 @@ pub(super) fn run(args: &Flows, session: &mut Session<'_>) -> Result<()> {
         plan::top(&mut flows, args.sort, most);
         lists.push((found, flows, tracked));
     }
+    drop(host);
     let (sort, verbose) = (args.sort, session.verbose);
     if session.json {
         let flows: Vec<Flow> = lists.into_iter().flat_map(|(_, flows, _)| flows).collect();

@@ -11,8 +11,11 @@ use crate::{
     render,
 };
 
-/// Makes the changes and says what was done. If one fails, those before it are undone.
-pub(super) fn make(changes: &[Change], host: &mut Host, session: &mut Session<'_>) -> Result<()> {
+/// A change that was made: what became of what was there, and what is there now.
+pub(super) type Made = (Change, Outcome, Found);
+
+/// Makes the changes. If one fails, those before it are undone.
+pub(super) fn make(changes: Vec<Change>, host: &mut Host, session: &mut Session<'_>) -> Result<Vec<Made>> {
     let mut made = Vec::new();
     for change in changes {
         match host.attach(&change.device, change.direction, &change.config) {
@@ -23,7 +26,12 @@ pub(super) fn make(changes: &[Change], host: &mut Host, session: &mut Session<'_
             }
         }
     }
-    warn(changes, session);
+    Ok(made)
+}
+
+/// Says what was done.
+pub(super) fn report(made: &[Made], session: &mut Session<'_>) -> Result<()> {
+    warn(made.iter().map(|(change, ..)| change), session);
     let verbose = session.verbose;
     session.print(|out| {
         made.iter().try_for_each(|(change, outcome, found)| render::changed(change, *outcome, found, verbose, out))
@@ -37,8 +45,9 @@ pub(super) fn pretend(changes: &[Change], session: &mut Session<'_>) -> Result<(
     session.print(|out| changes.iter().try_for_each(|change| render::would_change(change, verbose, out)))
 }
 
-fn warn(changes: &[Change], session: &mut Session<'_>) {
-    let mut warnings: Vec<String> = changes.iter().flat_map(|change| plan::warnings(&change.config.limits)).collect();
+fn warn<'c>(changes: impl IntoIterator<Item = &'c Change>, session: &mut Session<'_>) {
+    let mut warnings: Vec<String> =
+        changes.into_iter().flat_map(|change| plan::warnings(&change.config.limits)).collect();
     // Two directions with the same limits have the same warnings.
     let mut said = HashSet::new();
     warnings.retain(|warning| said.insert(warning.clone()));
@@ -48,7 +57,7 @@ fn warn(changes: &[Change], session: &mut Session<'_>) {
 }
 
 /// Takes changes back, the last first. What cannot be taken back is said.
-fn undo(made: Vec<(&Change, Outcome, Found)>, host: &mut Host, session: &mut Session<'_>) {
+fn undo(made: Vec<Made>, host: &mut Host, session: &mut Session<'_>) {
     for (change, outcome, found) in made.into_iter().rev() {
         let undone = match (outcome, &change.before) {
             (Outcome::Unchanged, _) => Ok(()),

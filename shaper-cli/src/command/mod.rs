@@ -32,12 +32,14 @@ pub fn run(cli: &Cli, out: &mut dyn Write, err: &mut dyn Write) -> Result<()> {
         ));
     }
     let mut session = Session::enter(global, out, err)?;
-    match command {
+    let done = match command {
         Command::Attach(args) => attach::run(args, &mut session),
         Command::Set(args) => set::run(args, &mut session),
         Command::Detach(args) => detach::run(args, &mut session),
         Command::Status(args) => status::run(args, &mut session),
         Command::Stats(args) => stats::run(args, &mut session),
         Command::Flows(args) => flows::run(args, &mut session),
-    }
+    };
+    session.tell();
+    done
 }

@@ -1,14 +1,18 @@
 //! What all commands have: the namespace they work in, their output, and ways to find what is attached.
 
-use std::io::{self, Write};
+use std::{
+    cell::RefCell,
+    io::{self, Write},
+};
 
 use crate::{
     args::{DirectionChoice, Global},
     error::{Error, Result},
-    kernel::Host,
-    model::Found,
+    kernel::{Damage, Host},
+    model::{Direction, Found},
     net::{self, Namespace},
     plan::{self, Which},
+    text::Shown,
 };
 
 pub(super) struct Session<'a> {
@@ -17,6 +21,10 @@ pub(super) struct Session<'a> {
     pub(super) verbose: bool,
     out: &'a mut dyn Write,
     err: &'a mut dyn Write,
+    /// The failure of a command that has shown all that is sound and found something damaged beside it.
+    damage: RefCell<Option<Error>>,
+    /// What is to be said once there is no lock to hold.
+    said: Vec<String>,
 }
 
 impl<'a> Session<'a> {
@@ -26,7 +34,7 @@ impl<'a> Session<'a> {
             Some(name) => Namespace::named(name)?,
             None => Namespace::current()?,
         };
-        Ok(Self { namespace, json: global.json, verbose: global.verbose, out, err })
+        Ok(Self { namespace, json: global.json, verbose: global.verbose, out, err, said: Vec::new(), damage: RefCell::default() })
     }
 
     /// The state, to change it, if there is any: a command that only ends or changes attachments makes none.
@@ -45,7 +53,21 @@ impl<'a> Session<'a> {
         direction: Option<DirectionChoice>,
     ) -> Result<Vec<Found>> {
         let found = host.map_or(Ok(Vec::new()), Host::list)?;
-        plan::select(found, which, dev, direction).map_err(|error| match &error {
+        let directions = direction.map_or(Direction::ALL.as_slice(), DirectionChoice::directions);
+        let damage = host.and_then(|host| host.damaged(dev, directions).first().map(Damage::error));
+        let selected = plan::select(found, which, dev, direction);
+        if let Some(damage) = damage {
+            match selected {
+                Ok(found) if !found.is_empty() => {
+                    self.damage.replace(Some(damage));
+                    return Ok(found);
+                }
+                // Nobody is told that there is nothing.
+                Ok(_) | Err(Error::NotAttached { .. }) => return Err(damage),
+                Err(error) => return Err(error),
+            }
+        }
+        selected.map_err(|error| match &error {
             Error::NotAttached { dev, .. } => match net::device(&self.namespace, dev) {
                 Err(unknown @ Error::NoSuchDevice { .. }) => unknown,
                 _ => error,
@@ -54,18 +76,28 @@ impl<'a> Session<'a> {
         })
     }
 
-    /// Writes to the standard output.
+    /// Writes to the standard output. That takes as long as the reader likes, so there may be no [`Host`] meanwhile: it
+    /// holds a lock that others wait for.
     pub(super) fn print(&mut self, text: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
-        text(self.out).map_err(Error::Output)
+        self.tell();
+        if self.json { text(self.out) } else { text(&mut Shown(self.out)) }.map_err(Error::Output)?;
+        self.damage.take().map_or(Ok(()), Err)
     }
 
-    /// Tells people what the result does not say.
+    /// Writes what was said to the standard error; here too there may be no [`Host`].
+    pub(super) fn tell(&mut self) {
+        for line in self.said.drain(..) {
+            // Nobody is left to be told if this fails.
+            writeln!(Shown(self.err), "{line}").ok();
+        }
+    }
+
+    /// Tells people what the result does not say, at the next [`Session::tell`].
     pub(super) fn say(&mut self, kind: &str, text: &str) {
-        // Nobody is left to be told if this fails.
-        writeln!(self.err, "{kind}: {text}").ok();
+        self.said.push(format!("{kind}: {text}"));
     }
 
-    /// Tells people what the state has to say, last because a change may add to it.
+    /// Tells people what the state has to say, once nothing can add to it.
     pub(super) fn say_notices(&mut self, host: Option<&Host>) {
         for notice in host.map_or_else(Default::default, Host::notices) {
             self.say("note", notice);

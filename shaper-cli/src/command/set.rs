@@ -1,7 +1,7 @@
 //! `shaper set`.
 
 use super::{
-    make::{make, pretend},
+    make::{make, pretend, report},
     session::Session,
 };
 use crate::{
@@ -15,17 +15,20 @@ use crate::{
 pub(super) fn run(args: &Set, session: &mut Session<'_>) -> Result<()> {
     if args.dry_run {
         let host = Host::read(&session.namespace)?;
-        return pretend(&changes(args, host.as_ref(), session)?, session);
+        let changes = changes(args, host.as_ref(), session)?;
+        drop(host);
+        return pretend(&changes, session);
     }
     let mut host = session.existing()?;
     let changes = changes(args, host.as_ref(), session);
     let done = match &mut host {
-        Some(host) => changes.and_then(|changes| make(&changes, host, session)),
+        Some(host) => changes.and_then(|changes| make(changes, host, session)),
         // There is nothing to change, as `changes` says.
-        None => changes.map(|_| ()),
+        None => changes.map(|_| Vec::new()),
     };
     session.say_notices(host.as_ref());
-    done
+    drop(host);
+    report(&done?, session)
 }
 
 fn changes(args: &Set, host: Option<&Host>, session: &Session<'_>) -> Result<Vec<Change>> {

@@ -11,6 +11,7 @@ pub(super) fn run(args: &Stats, session: &mut Session<'_>) -> Result<()> {
     for (host, found) in host.iter().flat_map(|host| found.iter().map(move |found| (host, found))) {
         rules.extend(host.stats(found)?);
     }
+    drop(host);
     let (json, verbose) = (session.json, session.verbose);
     session.print(|out| if json { render::json::stats(&rules, out) } else { render::stats(&rules, verbose, out) })
 }

@@ -4,6 +4,7 @@ use crate::{
     args::{Attach, Set},
     error::{Error, Result},
     model::{Config, Device, Direction, Found, Limits, Outcome, State},
+    shell,
 };
 
 use super::limits::limits;
@@ -56,7 +57,7 @@ pub fn attach(args: &Attach, device: &Device, found: &[Found]) -> Result<Vec<Cha
             return Err(Error::usage(
                 format!("--direction {direction}"),
                 format!("{} is limited at {other}, and every packet crosses both hooks", device.name),
-                format!("`shaper detach {} --direction {other}` makes room", device.name),
+                format!("`{}` makes room", shell::line(None, "detach", &device.name, &format!(" --direction {other}"))),
             ));
         }
     }

@@ -1,22 +1,23 @@
 //! Command lines that lead to a state, to tell people how to undo a change.
 
-use std::borrow::Cow;
-
 use clap::ValueEnum;
 use shaper_common::{abi::Overflow, verdict::Action};
 
-use crate::model::{AccountChoice, ByteLimit, Config, Found, HookChoice, Limits, Order, Per, action, overflow_name};
+use crate::{
+    model::{AccountChoice, ByteLimit, Config, Found, HookChoice, Limits, Order, Per, action, overflow_name},
+    shell,
+};
 
 /// The command line that attaches what `found` is. Options at their default are not in it.
 #[must_use]
 pub fn attach_line(found: &Found) -> String {
     let config = &found.config;
-    let mut line = place("attach", found);
+    let mut options = direction(found);
     let mut option = |given: bool, name: &str, value: &str| {
         if given {
-            line.extend([" --", name]);
+            options.extend([" --", name]);
             if !value.is_empty() {
-                line.extend([" ", value]);
+                options.extend([" ", value]);
             }
         }
     };
@@ -31,7 +32,7 @@ pub fn attach_line(found: &Found) -> String {
     option(config.mpu != 0, "mpu", &config.mpu.to_string());
     option(config.hook != HookChoice::default(), "hook", &word(&config.hook));
     option(config.order != Order::default(), "order", &word(&config.order));
-    line
+    line("attach", found, &options)
 }
 
 /// The options that stand for `limits`, with their values; the one without is a flag.
@@ -69,7 +70,7 @@ fn limit_options(limits: &Limits) -> Vec<(&'static str, String)> {
 /// The command line that detaches `found`.
 #[must_use]
 pub fn detach_line(found: &Found) -> String {
-    place("detach", found)
+    line("detach", found, &direction(found))
 }
 
 /// The word of an option's value.
@@ -77,15 +78,12 @@ pub(crate) fn word(value: &impl ValueEnum) -> String {
     value.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
 }
 
-fn place(command: &str, found: &Found) -> String {
-    let netns = found.netns.as_deref().map_or_else(String::new, |name| format!("-n {} ", quoted(name)));
-    format!("shaper {netns}{command} {} --direction {}", quoted(&found.dev), found.direction)
+fn direction(found: &Found) -> String {
+    format!(" --direction {}", found.direction)
 }
 
-/// A name as a shell reads it back.
-fn quoted(name: &str) -> Cow<'_, str> {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.@:+".contains(c);
-    if name.chars().all(plain) { name.into() } else { format!("'{}'", name.replace('\'', r"'\''")).into() }
+fn line(command: &str, found: &Found, options: &str) -> String {
+    shell::line(found.netns.as_deref(), command, &found.dev, options)
 }
 
 #[cfg(test)]
@@ -108,6 +106,9 @@ mod tests {
         assert_eq!(detach_line(&found), "shaper detach eth0 --direction ingress");
         let found = Found { netns: Some("it's".to_owned()), direction: Direction::Egress, ..found };
         assert_eq!(detach_line(&found), r"shaper -n 'it'\''s' detach eth0 --direction egress");
+        let found = Found { dev: "--all".to_owned(), netns: Some("NS".to_owned()), ..found };
+        assert_eq!(detach_line(&found), "shaper -n NS detach --direction egress -- --all");
+        assert_eq!(attach_line(&found), "shaper -n NS attach --direction egress --rate 1gbit -- --all");
     }
 
     #[test]
