@@ -119,3 +119,145 @@ fn what_others_added_meanwhile_stays() {
         assert_eq!(arrivals.count(), 0, "{hook}: the foreign program is gone");
     }
 }
+
+/// The pin directory of the only attachment.
+fn directory(net: &TwoNs) -> String {
+    let pins = net.sandbox.pins();
+    let pin = pins.iter().find(|pin| pin.contains("ingress/OWNER")).expect("a pinned OWNER");
+    let path = pin.split_whitespace().find(|word| word.starts_with('/')).expect("a path");
+    path.trim_end_matches("/OWNER").to_owned()
+}
+
+/// How many of 30 packets, of which 10 fit the limit, arrive.
+fn arriving(net: &TwoNs) -> u64 {
+    let path = Direction::Ingress.of(net);
+    let arrivals = path.arrivals(ethertype::IPV4);
+    path.injector().send(&path.udp4(), 30);
+    arrivals.count()
+}
+
+const TEN: &str = "--rate 8bit --burst 640b";
+
+#[test]
+fn a_damaged_attachment_is_told_and_taken_away() {
+    for hook in HOOKS {
+        for damage in ["rm DIR/OWNER", "rm DIR/prog", "mv DIR/COUNTERS DIR/OWNER", "mv DIR/RULES DIR/prog"] {
+            for detach in [&["detach", "near0"][..], &["detach", "--all"]] {
+                let net = two_ns();
+                let tool = Tool::on(&net.near);
+                let before = Scene::of(&net).pins;
+                let limit = tool.attach(&format!("--hook {hook} {TEN}"));
+                let directory = directory(&net);
+                tool.ok(&["attach", "lo", "--rate", "1mbit"]);
+                net.sandbox.command(&damage.replace("DIR", &directory));
+                let story = format!("{hook}, {damage}, {detach:?}");
+                assert_eq!(arriving(&net), 10, "{story}: it limits still");
+                for command in ["status", "stats", "flows"] {
+                    let ran = tool.fails(2, &[command]);
+                    assert!(ran.stderr.contains("near0 ingress"), "{story}: {ran}");
+                    assert!(ran.stderr.contains("shaper -n near detach near0"), "{story}: {ran}");
+                    assert!(ran.stdout.contains("lo"), "{story}: what is sound is shown: {ran}");
+                    tool.fails(2, &[command, "near0"]);
+                    tool.ok(&[command, "lo"]);
+                }
+                tool.fails(2, &["set", "near0", "--rate", "1mbit"]);
+                tool.fails(2, &["attach", "near0", "--rate", "1mbit"]);
+                tool.ok(&["set", "lo", "--rate", "2mbit"]);
+                let ran = tool.ok(detach);
+                assert!(ran.stdout.contains("near0 ingress"), "{story}: {ran}");
+                assert_eq!(arriving(&net), 30, "{story}: it limits no more");
+                assert!(net.near.objects().is_empty() || detach[1] != "--all", "{story}");
+                tool.ok(&["detach", "--all"]);
+                tool.ok(&["status"]);
+                assert_eq!(net.sandbox.pins(), before, "{story}");
+                drop(limit);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_filter_without_pins_is_told_and_taken_away_or_replaced() {
+    for all in [false, true] {
+        let net = two_ns();
+        let tool = Tool::on(&net.near);
+        let orphan = || {
+            tool.ok(&["attach", "near0", "--hook", "clsact", "--rate", "8bit", "--burst", "640b"]);
+            let directory = directory(&net);
+            let rubbish = if all { directory.split("/v").next().expect("the top") } else { &directory };
+            net.sandbox.command(&format!("rm -r {rubbish}"));
+            assert_eq!(arriving(&net), 10, "it limits still");
+        };
+        orphan();
+        for command in [&["status"][..], &["stats"], &["flows"], &["status", "near0"], &["flows", "near0"]] {
+            let ran = tool.fails(2, command);
+            assert!(ran.stderr.contains("near0 ingress"), "{ran}");
+        }
+        for detach in [&["detach", "near0"][..], &["detach", "--all"]] {
+            tool.ok(detach);
+            assert_eq!(arriving(&net), 30);
+            tool.ok(&["status"]);
+            orphan();
+        }
+        for hook in HOOKS {
+            tool.ok(&["attach", "near0", "--hook", hook, "--rate", "8bit", "--burst", "1280b"]);
+            assert_eq!(arriving(&net), 20, "{hook}");
+            tool.ok(&["status"]);
+            tool.ok(&["detach", "near0"]);
+            orphan();
+        }
+        tool.ok(&["detach", "near0"]);
+        assert!(net.near.objects().is_empty());
+    }
+}
+
+#[test]
+fn an_entry_of_somebody_else_blocks_no_other_device() {
+    for hook in HOOKS {
+        let net = two_ns();
+        let tool = Tool::on(&net.near);
+        let before = net.sandbox.pins();
+        tool.ok(&["attach", "near0", "--hook", hook, "--rate", "8bit", "--burst", "640b"]);
+        let directory = directory(&net);
+        net.sandbox.command(&format!("mkdir {directory}/alien"));
+        let ran = tool.fails(2, &["detach", "near0"]);
+        assert!(ran.stderr.contains("alien"), "{ran}");
+        assert_eq!(arriving(&net), 30, "{hook}");
+        tool.ok(&["attach", "lo", "--rate", "1mbit"]);
+        tool.ok(&["set", "lo", "--rate", "2mbit"]);
+        tool.ok(&["detach", "lo"]);
+        net.sandbox.command(&format!("rmdir {directory}/alien"));
+        tool.ok(&["detach", "--all"]);
+        assert_eq!(net.sandbox.pins(), before);
+    }
+}
+
+#[test]
+fn attachments_of_another_version_are_told() {
+    let net = two_ns();
+    let tool = Tool::on(&net.near);
+    net.sandbox.command("mkdir -p -m 700 /sys/fs/bpf/shaper/v9999/1-2-ingress");
+    net.sandbox.command("chmod 700 /sys/fs/bpf/shaper");
+    for command in
+        [&["status"][..], &["stats"], &["flows"], &["detach", "--all"], &["attach", "near0", "--rate", "1mbit"]]
+    {
+        let ran = tool.fails(2, command);
+        assert!(ran.stderr.contains("v9999") && ran.stderr.contains("detach --all"), "{ran}");
+    }
+    assert!(net.near.objects().is_empty());
+    net.sandbox.command("rm -r /sys/fs/bpf/shaper");
+    tool.ok(&["status"]);
+}
+
+#[test]
+fn a_clsact_qdisc_that_took_the_place_of_ours_stays() {
+    let net = two_ns();
+    let tool = Tool::on(&net.near);
+    tool.ok(&["attach", "near0", "--hook", "clsact", "--rate", "1mbit"]);
+    net.near.ns.tc("qdisc del dev near0 clsact");
+    net.near.ns.tc("qdisc add dev near0 clsact");
+    assert_eq!(tool.status(None)[0].state, "gone");
+    tool.ok(&["detach", "near0"]);
+    assert!(net.near.ns.tc("qdisc show dev near0").contains("clsact"));
+    assert_eq!(tool.status(None), []);
+}

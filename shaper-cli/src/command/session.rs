@@ -34,7 +34,15 @@ impl<'a> Session<'a> {
             Some(name) => Namespace::named(name)?,
             None => Namespace::current()?,
         };
-        Ok(Self { namespace, json: global.json, verbose: global.verbose, out, err, said: Vec::new(), damage: RefCell::default() })
+        Ok(Self {
+            namespace,
+            json: global.json,
+            verbose: global.verbose,
+            out,
+            err,
+            said: Vec::new(),
+            damage: RefCell::default(),
+        })
     }
 
     /// The state, to change it, if there is any: a command that only ends or changes attachments makes none.

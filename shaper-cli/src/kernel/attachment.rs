@@ -17,7 +17,7 @@ use super::{
 use crate::{
     error::{Error, Result},
     model::{Flow, Found, RuleStats, State},
-    state::{Directory, Owner, Record, entry},
+    state::{Directory, Owner, Place, Record, entry},
 };
 
 /// Name of the rule that matches what no other does.
@@ -52,10 +52,13 @@ pub(super) struct Attachment {
 }
 
 impl Attachment {
-    /// Reads a directory. `None` if an attach or detach ended half-way: then nothing of it runs.
+    /// Reads a directory. `None` if an attach or detach ended half-way: then nothing of it runs. [`Error::State`] if
+    /// something may run and it cannot be told what.
     pub(super) fn open(directory: Directory) -> Result<Option<Self>> {
         let place = directory.place;
-        let Some(program) = Program::open(&directory.entry(entry::PROGRAM))? else { return Ok(None) };
+        let Some(program) = Program::open(&directory.entry(entry::PROGRAM))? else {
+            return nothing_runs(&directory).map(|()| None);
+        };
         let next = Program::open(&directory.next(entry::PROGRAM))?.map(|program| program.id);
         let running = match Link::open(&directory.entry(entry::LINK))? {
             Some(link) => {
@@ -81,6 +84,11 @@ impl Attachment {
     /// The half of RULES and OWNER that is in force.
     pub(super) fn half(&self) -> u32 {
         half(self.owner.epoch_base, self.epoch)
+    }
+
+    /// Whether it is the program of this attachment that has this id, or was to be.
+    pub(super) fn knows(&self, program_id: u32) -> bool {
+        program_id == self.pinned || Some(program_id) == self.next
     }
 
     pub(super) fn record(&self) -> &Record {
@@ -202,8 +210,24 @@ fn running_filter(directory: &Directory, pinned: u32, next: Option<u32>) -> Resu
     if let Some((filter, id)) = filters.into_iter().find_map(|filter| Some((filter.clone(), filter.program_id?))) {
         return Ok(Some((Holder::Filter(Some(filter)), id, State::Active)));
     }
+    if !hook.named()?.is_empty() {
+        return Err(pin::unusable(directory.path(), "has a filter that runs somebody else's program"));
+    }
     let vanished = directory.has(&directory.entry(entry::FILTER))?;
     Ok(vanished.then_some((Holder::Filter(None), pinned, State::Gone)))
+}
+
+/// Fails if a directory without program is not what an attach or detach that ended half-way leaves.
+fn nothing_runs(directory: &Directory) -> Result<()> {
+    for name in [entry::LINK, entry::FILTER] {
+        if directory.has(&directory.entry(name))? {
+            return Err(pin::unusable(directory.path(), &format!("has a `{name}` and no `{}`", entry::PROGRAM)));
+        }
+    }
+    if clsact::Hook::new(directory.place.ifindex, directory.place.direction).named()?.is_empty() {
+        return Ok(());
+    }
+    Err(pin::unusable(directory.path(), &format!("has a filter and no `{}`", entry::PROGRAM)))
 }
 
 /// The two owner records, as far as they make sense. One may never have been written, or be older than the change of
@@ -248,27 +272,48 @@ pub(super) fn publish(maps: &Maps, half: u32, limits: &RuleLimits, owner: &Owner
 }
 
 /// Takes an attachment off its hook and removes its pins, in an order that leaves nothing running without pins. With
-/// `qdisc`, the clsact qdisc too, if nobody has a filter on it.
+/// `qdisc`, the clsact qdisc too, if nobody has a filter on it. It takes damaged ones apart as well, as far as what is
+/// there can be ours.
 pub(super) fn dismantle(directory: &Directory, qdisc: bool) -> Result<()> {
     let place = directory.place;
-    let link = directory.entry(entry::LINK);
-    if let Some(held) = Link::open(&link)? {
-        directory.unpin(&link)?;
-        held.detach()?;
-    }
-    let mut ids = Vec::new();
-    for path in [directory.entry(entry::PROGRAM), directory.next(entry::PROGRAM)] {
-        ids.extend(Program::open(&path)?.map(|program| program.id));
+    let programs = [directory.entry(entry::PROGRAM), directory.next(entry::PROGRAM)];
+    let programs = programs.iter().filter_map(|path| intact(Program::open(path)).transpose());
+    let ids = programs.map(|program| Ok(program?.id)).collect::<Result<Vec<_>>>()?;
+    let path = directory.entry(entry::LINK);
+    if let Some(link) = intact(Link::open(&path))? {
+        // A link that runs something else has been put there by somebody: it loses this pin and no more.
+        let ours = if ids.is_empty() {
+            link.is_on(place.ifindex, place.direction)?
+        } else {
+            ids.contains(&link.program_id()?)
+        };
+        directory.unpin(&path)?;
+        if ours {
+            link.detach()?;
+        }
     }
     directory.mark(entry::FILTER, false)?;
-    let hook = clsact::Hook::new(place.ifindex, place.direction);
-    for filter in hook.ours(|id| ids.contains(&id))? {
-        hook.remove(&filter)?;
-    }
+    remove_filters(place, |_| true)?;
     if qdisc {
-        hook.remove_empty_qdisc()?;
+        clsact::Hook::new(place.ifindex, place.direction).remove_empty_qdisc()?;
     }
     directory.remove()
+}
+
+/// Removes the filters at a place that are ours by handle and name and whose program is one of those `meant`.
+pub(super) fn remove_filters(place: Place, meant: impl Fn(u32) -> bool) -> Result<()> {
+    let hook = clsact::Hook::new(place.ifindex, place.direction);
+    let mut filters = hook.named()?;
+    filters.retain(|filter| filter.program_id.is_some_and(&meant));
+    filters.iter().try_for_each(|filter| hook.remove(filter))
+}
+
+/// What cannot be made sense of counts as not there.
+fn intact<T>(opened: Result<Option<T>>) -> Result<Option<T>> {
+    match opened {
+        Err(Error::State { .. }) => Ok(None),
+        opened => opened,
+    }
 }
 
 /// The record of a directory in which nothing runs, if it was written.

@@ -56,6 +56,8 @@ pub(super) struct Filter {
     protocol: u32,
     handle: u32,
     kind: String,
+    /// Whether it has our name.
+    named: bool,
     /// Id of its program, if it has one.
     pub(super) program_id: Option<u32>,
 }
@@ -123,6 +125,13 @@ impl Hook {
     pub(super) fn ours(self, known: impl Fn(u32) -> bool) -> Result<Vec<Filter>> {
         let mut filters = self.filters()?;
         filters.retain(|filter| filter.is_ours() && filter.program_id.is_some_and(&known));
+        Ok(filters)
+    }
+
+    /// All that can be ours, by handle and name: also those whose program nobody knows any more.
+    pub(super) fn named(self) -> Result<Vec<Filter>> {
+        let mut filters = self.filters()?;
+        filters.retain(|filter| filter.is_ours() && filter.named);
         Ok(filters)
     }
 
@@ -196,6 +205,17 @@ impl Hook {
     }
 }
 
+/// Indices of the devices that have a clsact qdisc.
+pub(super) fn devices() -> Result<Vec<u32>> {
+    let mut request = Message::dump(libc::RTM_GETQDISC);
+    request.body(&[0; 20]);
+    let answers = ask(request, "list the qdiscs")?;
+    let clsact = answers.iter().filter(|answer| {
+        number(answer, 12) == Some(PARENT) && attributes(answer).text(libc::TCA_KIND).as_deref() == Some("clsact")
+    });
+    Ok(clsact.filter_map(|answer| number(answer, 4)).collect())
+}
+
 /// `tcm_info` of a filter for all protocols.
 fn information(priority: u16) -> u32 {
     u32::from(priority) << 16 | ETH_P_ALL
@@ -225,15 +245,15 @@ fn filter(answer: &[u8]) -> Option<Filter> {
     let info = number(answer, 16)?;
     let attributes = attributes(answer);
     let kind = attributes.text(libc::TCA_KIND)?;
-    let program_id = match kind.as_str() {
-        "bpf" => attributes.get(libc::TCA_OPTIONS).and_then(|options| Attributes::of(options).number(bpf::ID)),
-        _ => None,
-    };
+    let options = attributes.get(libc::TCA_OPTIONS).filter(|_| kind == "bpf");
+    let program_id = options.and_then(|options| Attributes::of(options).number(bpf::ID));
+    let named = options.is_some_and(|options| Attributes::of(options).get(bpf::NAME) == Some(NAME));
     Some(Filter {
         priority: (info >> 16) as u16,
         protocol: info & 0xffff,
         handle: number(answer, 8)?,
         kind,
+        named,
         program_id,
     })
 }
@@ -264,7 +284,7 @@ mod tests {
     use super::{ETH_P_ALL, Filter, HANDLE, LAST, Order, priority};
 
     fn other(priority: u16, kind: &str) -> Filter {
-        Filter { priority, protocol: ETH_P_ALL, handle: 1, kind: kind.into(), program_id: None }
+        Filter { priority, protocol: ETH_P_ALL, handle: 1, kind: kind.into(), named: false, program_id: None }
     }
 
     #[test]

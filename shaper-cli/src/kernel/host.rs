@@ -1,8 +1,9 @@
 //! The attachments of one network namespace: the way in for the front.
 
 use super::{
-    attachment::{Attachment, dismantle, leftover_record},
+    attachment::{Attachment, dismantle, leftover_record, remove_filters},
     change::change,
+    clsact,
     create::{Request, create},
     object,
 };
@@ -20,10 +21,31 @@ pub struct Host {
     root: Root,
     tree: Tree,
     attachments: Vec<Attachment>,
-    /// Directories that cannot be made sense of; they are nobody's business until somebody attaches there.
-    damaged: Vec<(Place, Error)>,
+    damaged: Vec<Damage>,
     notices: Vec<String>,
     _lock: Option<Lock>,
+}
+
+/// What is left of an attachment and cannot be made sense of, though it may limit still.
+#[derive(Clone, Debug)]
+pub struct Damage {
+    /// The device.
+    pub dev: String,
+    /// The direction.
+    pub direction: Direction,
+    place: Place,
+    /// The pins, if there are any.
+    directory: Option<Directory>,
+    what: String,
+    hint: String,
+}
+
+impl Damage {
+    /// As the failure of a command that meant it.
+    #[must_use]
+    pub fn error(&self) -> Error {
+        Error::State { what: self.what.clone(), hint: self.hint.clone() }
+    }
 }
 
 impl Host {
@@ -35,15 +57,15 @@ impl Host {
     pub fn read(namespace: &Namespace) -> Result<Option<Self>> {
         let Some(root) = Root::find()? else { return Root::must_be_seen().map(|()| None) };
         let tree = Tree::of(&root);
-        if !tree.exists()? {
-            return Root::must_be_seen().map(|()| None);
-        }
+        tree.only_ours()?;
         let lock = Lock::shared(&root.run)?;
+        let exists = tree.exists()?;
         let mut host = Self::new(namespace, root, tree, lock);
         for directory in host.tree.directories(namespace.inode())? {
-            host.admit(directory.place, Attachment::open(directory))?;
+            host.admit(&directory, Attachment::open(directory.clone()))?;
         }
-        Ok(Some(host))
+        host.find_orphans()?;
+        if exists || !host.damaged.is_empty() { Ok(Some(host)) } else { Root::must_be_seen().map(|()| None) }
     }
 
     /// For changing: makes sure of a bpffs and finishes what a killed command has left.
@@ -55,13 +77,14 @@ impl Host {
         let lock = Lock::exclusive(&Root::make_run_directory()?)?;
         let (root, notice) = Root::find_or_mount()?;
         let tree = Tree::of(&root);
+        tree.only_ours()?;
         let mut host = Self::new(namespace, root, tree, Some(lock));
         host.notices.extend(notice);
         for directory in host.tree.directories(namespace.inode())? {
-            let place = directory.place;
-            let repaired = repair(namespace, directory);
-            host.admit(place, repaired)?;
+            let repaired = repair(namespace, directory.clone());
+            host.admit(&directory, repaired)?;
         }
+        host.find_orphans()?;
         host.tree.prune();
         Ok(host)
     }
@@ -71,15 +94,79 @@ impl Host {
         Self { namespace, root, tree, attachments: Vec::new(), damaged: Vec::new(), notices: Vec::new(), _lock: lock }
     }
 
-    fn admit(&mut self, place: Place, opened: Result<Option<Attachment>>) -> Result<()> {
+    fn admit(&mut self, directory: &Directory, opened: Result<Option<Attachment>>) -> Result<()> {
         match opened {
             Ok(attachment) => self.attachments.extend(attachment),
-            Err(error @ Error::State { .. }) => {
-                self.notices.push(format!("left out: {error}; {}", error.hint()));
-                self.damaged.push((place, error));
-            }
+            Err(Error::State { what, hint }) => self.add_damage(directory.place, Some(directory), what, hint)?,
             Err(error) => return Err(error),
         }
+        Ok(())
+    }
+
+    /// Finds filters of ours whose pins are gone.
+    fn find_orphans(&mut self) -> Result<()> {
+        // Where the qdiscs cannot be listed there is no filter either.
+        for ifindex in clsact::devices().unwrap_or_default() {
+            for direction in Direction::ALL {
+                let place = Place { netns: self.namespace.inode(), ifindex, direction };
+                if self.damaged.iter().any(|damage| damage.place == place) {
+                    continue;
+                }
+                let filters = clsact::Hook::new(ifindex, direction).named()?;
+                if filters.iter().filter_map(|filter| filter.program_id).any(|id| !self.knows(place, id)) {
+                    self.add_damage(
+                        place,
+                        None,
+                        "a filter of shaper runs and its pins are gone".into(),
+                        String::new(),
+                    )?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn add_damage(&mut self, place: Place, directory: Option<&Directory>, what: String, hint: String) -> Result<()> {
+        let Place { ifindex, direction, .. } = place;
+        let device = net::devices(&self.namespace)?.into_iter().find(|device| device.ifindex == ifindex);
+        let dev = device
+            .map(|device| device.name)
+            .or_else(|| directory.and_then(leftover_record).map(|record| record.dev))
+            .unwrap_or_else(|| format!("number {ifindex}"));
+        let netns = self.namespace.name().map(|name| format!("-n {name} ")).unwrap_or_default();
+        // What shaper cannot take away is said as it is.
+        let hint = if hint.contains("rm -r") {
+            hint
+        } else {
+            format!("`shaper {netns}detach {dev} --direction {direction}` takes away what is left of it")
+        };
+        let what = format!("{dev} {direction}: {what}");
+        self.damaged.push(Damage { dev, direction, place, directory: directory.cloned(), what, hint });
+        Ok(())
+    }
+
+    /// What is damaged of `dev`, all devices if it is `None`, in these directions.
+    #[must_use]
+    pub fn damaged(&self, dev: Option<&str>, directions: &[Direction]) -> Vec<Damage> {
+        let meant =
+            |damage: &&Damage| dev.is_none_or(|dev| damage.dev == dev) && directions.contains(&damage.direction);
+        self.damaged.iter().filter(meant).cloned().collect()
+    }
+
+    /// Takes away what is left of a damaged attachment.
+    ///
+    /// # Errors
+    ///
+    /// If the kernel refuses, or if there is something that is not ours.
+    pub fn clear(&mut self, damage: &Damage) -> Result<()> {
+        match &damage.directory {
+            Some(directory) => {
+                let qdisc = left_our_qdisc(&self.namespace, directory)?;
+                dismantle(directory, qdisc)?;
+            }
+            None => remove_filters(damage.place, |id| !self.knows(damage.place, id))?,
+        }
+        self.damaged.retain(|other| other.place != damage.place);
         Ok(())
     }
 
@@ -113,8 +200,13 @@ impl Host {
     /// If the kernel refuses; what was in force before is then in force still.
     pub fn attach(&mut self, dev: &Device, direction: Direction, config: &Config) -> Result<(Outcome, Found)> {
         let place = Place { netns: self.namespace.inode(), ifindex: dev.ifindex, direction };
-        if let Some(at) = self.damaged.iter().position(|(damaged, _)| *damaged == place) {
-            return Err(self.damaged.swap_remove(at).1);
+        if let Some(at) = self.damaged.iter().position(|damage| damage.place == place) {
+            if self.damaged[at].directory.is_some() {
+                return Err(self.damaged[at].error());
+            }
+            // A filter without pins: what is asked for takes its place.
+            let damage = self.damaged.swap_remove(at);
+            self.clear(&damage)?;
         }
         self.bury(place, &dev.name)?;
         let request = Request {
@@ -152,7 +244,7 @@ impl Host {
     pub fn detach(&mut self, found: &Found) -> Result<()> {
         let at = self.position(self.place(found)).ok_or_else(|| not_attached(found))?;
         let Attachment { directory, owner, state, .. } = self.attachments.swap_remove(at);
-        dismantle(&directory, has_our_qdisc(&self.namespace, &owner.record, state)?)
+        dismantle(&directory, has_our_qdisc(&owner.record, state))
     }
 
     /// The counters of each rule.
@@ -181,13 +273,17 @@ impl Host {
                 && (it == place || (it.direction == place.direction && attachment.record().dev == name))
         };
         for attachment in self.attachments.extract_if(.., dead) {
-            dismantle(&attachment.directory, has_our_qdisc(&self.namespace, attachment.record(), State::Gone)?)?;
+            dismantle(&attachment.directory, has_our_qdisc(attachment.record(), State::Gone))?;
         }
         Ok(())
     }
 
     fn get(&self, found: &Found) -> Result<&Attachment> {
         self.position(self.place(found)).map(|at| &self.attachments[at]).ok_or_else(|| not_attached(found))
+    }
+
+    fn knows(&self, place: Place, program_id: u32) -> bool {
+        self.position(place).is_some_and(|at| self.attachments[at].knows(program_id))
     }
 
     fn position(&self, place: Place) -> Option<usize> {
@@ -217,17 +313,20 @@ fn repair(namespace: &Namespace, directory: Directory) -> Result<Option<Attachme
         attachment.settle()?;
         return Ok(Some(attachment));
     }
-    let qdisc = match leftover_record(&directory) {
-        Some(record) => has_our_qdisc(namespace, &record, State::Gone)?,
-        None => false,
-    };
+    let qdisc = left_our_qdisc(namespace, &directory)?;
     dismantle(&directory, qdisc)?;
     Ok(None)
 }
 
-/// Whether a clsact qdisc on the recorded device is the one we added. Where the device has vanished, one with its index
-/// may be another.
-fn has_our_qdisc(namespace: &Namespace, record: &Record, state: State) -> Result<bool> {
+/// Whether the clsact qdisc at an attachment is the one we added. Where the filter has vanished the qdisc may have
+/// vanished with it, and another one be there now.
+const fn has_our_qdisc(record: &Record, state: State) -> bool {
+    record.clsact_added && matches!(state, State::Active)
+}
+
+/// Whether an attach or detach that ended half-way has left a clsact qdisc that we added.
+fn left_our_qdisc(namespace: &Namespace, directory: &Directory) -> Result<bool> {
+    let Some(record) = leftover_record(directory) else { return Ok(false) };
     let same = |device: &Device| device.ifindex == record.ifindex && device.name == record.dev;
-    Ok(record.clsact_added && (state == State::Active || net::devices(namespace)?.iter().any(same)))
+    Ok(record.clsact_added && net::devices(namespace)?.iter().any(same))
 }

@@ -23,4 +23,4 @@ mod settings;
 mod sys;
 mod table;
 
-pub use host::Host;
+pub use host::{Damage, Host};

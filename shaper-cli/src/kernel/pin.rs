@@ -20,9 +20,8 @@ pub(super) fn create(fd: impl std::os::fd::AsFd, path: &Path) -> Result<()> {
 
 /// The error for a pin, or a directory of pins, that cannot be trusted.
 pub(super) fn unusable(path: &Path, what: &str) -> Error {
-    let directory = if path.is_dir() { path } else { path.parent().unwrap_or(path) };
     Error::State {
         what: format!("{} {what}", path.display()),
-        hint: format!("`rm -r {}` takes the attachment away", directory.display()),
+        hint: "`shaper detach` takes the attachment away, whatever is left of it".into(),
     }
 }

@@ -168,12 +168,16 @@ fn terminated(path: &Path) -> io::Result<CString> {
 }
 
 /// Opens a pin, which must be of this kind. `None` if there is none.
-pub(super) fn open(path: &Path, kind: Kind) -> io::Result<Option<OwnedFd>> {
-    let path = terminated(path)?;
+pub(super) fn open(at: &Path, kind: Kind) -> io::Result<Option<OwnedFd>> {
+    let path = terminated(at)?;
     let mut pin = Pin { path: address(path.as_ptr()), fd: 0, flags: 0 };
     // SAFETY: the layout is OBJ_GET's, the path is a live C string, and the command returns a new descriptor.
     let fd = match unsafe { bpf_fd(OBJ_GET, &mut pin) } {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        // The kernel speaks of permissions where there is no object.
+        Err(_) if fs::symlink_metadata(at).is_ok_and(|metadata| !metadata.is_file()) => {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "is no pin"));
+        }
         fd => fd?,
     };
     // The kernel answers questions about any object, in a struct that depends on what it is. What that is stands in

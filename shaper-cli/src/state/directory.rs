@@ -78,6 +78,27 @@ impl Tree {
         self.version.try_exists().map_err(Error::io(format!("look into {}", self.top.display())))
     }
 
+    /// Fails if another version of the tool has attachments, of which this one knows nothing.
+    pub(crate) fn only_ours(&self) -> Result<()> {
+        let failed = |path: &Path| Error::io(format!("list {}", path.display()));
+        let entries = match fs::read_dir(&self.top) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            entries => entries.map_err(failed(&self.top))?,
+        };
+        for entry in entries {
+            let path = entry.map_err(failed(&self.top))?.path();
+            let other = path != self.version && path.file_name().and_then(|name| name.to_str()).is_some_and(is_version);
+            if other && path.is_dir() && fs::read_dir(&path).map_err(failed(&path))?.next().is_some() {
+                return Err(Error::State {
+                    what: format!("{} holds attachments of another version of shaper", path.display()),
+                    hint: "run `shaper detach --all` of that version, in each network namespace; then use this one"
+                        .into(),
+                });
+            }
+        }
+        Ok(())
+    }
+
     /// The directories of one network namespace.
     pub(crate) fn directories(&self, netns: u64) -> Result<Vec<Directory>> {
         if !self.exists()? {
@@ -186,16 +207,39 @@ impl Directory {
     pub(crate) fn remove(&self) -> Result<()> {
         use abi::map::{CONTROL, COUNTERS, FLOWS, OWNER, RULES, STATES};
         for name in [entry::LINK, entry::PROGRAM, FLOWS, CONTROL, RULES, STATES, COUNTERS, OWNER] {
-            self.unpin(&self.next(name))?;
-            self.unpin(&self.entry(name))?;
+            for path in [self.next(name), self.entry(name)] {
+                // A directory is nothing of ours.
+                if !path.is_dir() {
+                    self.unpin(&path)?;
+                }
+            }
         }
         self.mark(entry::FILTER, false)?;
-        ignore_missing(fs::remove_dir(&self.path)).map_err(Error::io(format!("remove {}", self.path.display())))?;
+        match fs::remove_dir(&self.path) {
+            Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => return Err(self.not_empty()),
+            removed => ignore_missing(removed).map_err(Error::io(format!("remove {}", self.path.display())))?,
+        }
         if let Some(version) = self.path.parent() {
             prune(version);
         }
         Ok(())
     }
+
+    /// The error for entries that are not ours.
+    fn not_empty(&self) -> Error {
+        let entries = fs::read_dir(&self.path).into_iter().flatten().flatten();
+        let mut names: Vec<_> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+        names.sort();
+        Error::State {
+            what: format!("{} holds what shaper did not put there: {}", self.path.display(), names.join(", ")),
+            hint: format!("no limit is left in it; see whose it is, then `rm -r {}`", self.path.display()),
+        }
+    }
+}
+
+/// Whether a name is that of the pins of some version.
+fn is_version(name: &str) -> bool {
+    name.strip_prefix('v').is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 /// Removes the directory of a version, and the top, if they are empty.
