@@ -209,3 +209,23 @@ fn a_name_does_not_reach_the_terminal_as_a_command() {
         assert!(ran.text().contains("[2J"), "{ran:?}");
     }
 }
+
+#[test]
+fn capabilities_without_access_to_the_files_are_told_apart() {
+    let net = two_ns();
+    let _limit = Tool::on(&net.near).attach("--rate 1mbit");
+    let wrapper = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"];
+    let some = ["--inh-caps=-all,+bpf,+net_admin,+perfmon", "--ambient-caps=-all,+bpf,+net_admin,+perfmon"];
+    let all = [some[0].to_owned() + ",+dac_override", some[1].to_owned() + ",+dac_override"];
+    let wrapped = [&wrapper[..], &some].concat();
+    let tool = Tool::inside(&net.near).for_everybody().through(&wrapped);
+    for command in [&["status"][..], &["attach", "near0", "--rate", "2mbit"], &["detach", "near0"]] {
+        let ran = tool.fails(4, command);
+        assert!(ran.stderr.contains("access to /run/shaper") && ran.stderr.contains("CAP_DAC_OVERRIDE"), "{ran}");
+    }
+    let wrapped = [&wrapper[..], &all.each_ref().map(String::as_str)].concat();
+    let tool = Tool::inside(&net.near).for_everybody().through(&wrapped);
+    tool.ok(&["set", "near0", "--rate", "2mbit"]);
+    tool.ok(&["attach", "near0", "--rate", "3mbit", "--max-flows", "9"]);
+    tool.ok(&["status"]);
+}
