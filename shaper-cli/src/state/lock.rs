@@ -1,4 +1,8 @@
 //! One command at a time changes the pinned state; any number may look at it meanwhile, but not during a change.
+//!
+//! There are two locks: that of the state, and a turnstile in front of it. Who wants to change holds the turnstile while
+//! waiting for the state, and who wants to look has to pass it first. So those that look, however many they are, do not
+//! keep a change waiting for longer than those take that were there before it.
 
 use std::{
     fs::{File, OpenOptions, TryLockError},
@@ -31,31 +35,43 @@ impl Lock {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(Error::io(format!("open {}", path.display()))(error)),
         };
-        wait(&path, || file.try_lock_shared())?;
+        let deadline = Instant::now() + PATIENCE;
+        match File::open(turnstile(run)) {
+            Ok(turnstile) => wait(&path, deadline, || turnstile.try_lock_shared())?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(Error::io(format!("open {}", turnstile(run).display()))(error)),
+        }
+        wait(&path, deadline, || file.try_lock_shared())?;
         Ok(Some(Self { _file: file }))
     }
 
     /// For changing.
     pub(crate) fn exclusive(run: &Path) -> Result<Self> {
         let path = path(run);
-        let file = OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o600)
-            .open(&path)
-            .map_err(Error::io(format!("open {}", path.display())))?;
-        wait(&path, || file.try_lock())?;
+        let [turnstile, file] = [&turnstile(run), &path].map(|path| make(path));
+        let (turnstile, file) = (turnstile?, file?);
+        let deadline = Instant::now() + PATIENCE;
+        wait(&path, deadline, || turnstile.try_lock())?;
+        wait(&path, deadline, || file.try_lock())?;
         Ok(Self { _file: file })
     }
+}
+
+fn make(path: &Path) -> Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(false).mode(0o600);
+    options.open(path).map_err(Error::io(format!("open {}", path.display())))
+}
+
+fn turnstile(run: &Path) -> PathBuf {
+    run.join("turnstile")
 }
 
 fn path(run: &Path) -> PathBuf {
     run.join("lock")
 }
 
-fn wait(path: &Path, mut attempt: impl FnMut() -> Result<(), TryLockError>) -> Result<()> {
-    let deadline = Instant::now() + PATIENCE;
+fn wait(path: &Path, deadline: Instant, mut attempt: impl FnMut() -> Result<(), TryLockError>) -> Result<()> {
     loop {
         match attempt() {
             Ok(()) => return Ok(()),
@@ -68,5 +84,44 @@ fn wait(path: &Path, mut attempt: impl FnMut() -> Result<(), TryLockError>) -> R
             }
             Err(TryLockError::Error(error)) => return Err(Error::io(format!("lock {}", path.display()))(error)),
         }
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+mod tests {
+    use std::{
+        env, fs, process,
+        sync::atomic::{AtomicBool, Ordering},
+    };
+
+    use super::*;
+
+    #[test]
+    fn those_that_look_do_not_keep_a_change_waiting() {
+        let run = env::temp_dir().join(format!("shaper-lock-{}", process::id()));
+        fs::create_dir_all(&run).unwrap();
+        drop(Lock::exclusive(&run).unwrap());
+        let over = AtomicBool::new(false);
+        let changed = thread::scope(|scope| {
+            for n in 0..4 {
+                let (run, over) = (&run, &over);
+                scope.spawn(move || {
+                    thread::sleep(Duration::from_millis(n * 10));
+                    while !over.load(Ordering::Relaxed) {
+                        let lock = Lock::shared(run).unwrap();
+                        thread::sleep(Duration::from_millis(50));
+                        drop(lock);
+                    }
+                });
+            }
+            thread::sleep(Duration::from_millis(100));
+            let start = Instant::now();
+            let changed = Lock::exclusive(&run).map(|_| start.elapsed());
+            over.store(true, Ordering::Relaxed);
+            changed
+        });
+        fs::remove_dir_all(&run).unwrap();
+        assert!(changed.unwrap() < PATIENCE / 2);
     }
 }
