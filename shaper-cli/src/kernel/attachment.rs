@@ -11,8 +11,18 @@ use shaper_common::{
 };
 
 use super::{
-    clock, clsact, clsact::Filter, link::Link, load::Program, mapping::Mapping, maps::Maps, pin, plain::Plain,
-    sys::Map, table,
+    carry, clock, clsact,
+    clsact::Filter,
+    link::Link,
+    load::Program,
+    mapping::Mapping,
+    maps::Maps,
+    pin,
+    plain::Plain,
+    settings::{same_keys, settings},
+    sys,
+    sys::Map,
+    table,
 };
 use crate::{
     error::{Error, Result},
@@ -122,6 +132,7 @@ impl Attachment {
         }
         directory.unpin(&directory.next(entry::LINK))?;
         if self.next == Some(owner.program_id) {
+            self.recover_charges()?;
             // The program last: as long as its name is the new one, the flow table's may be, too.
             directory.promote(map::FLOWS)?;
             directory.promote(entry::PROGRAM)?;
@@ -132,6 +143,22 @@ impl Attachment {
         self.pinned = owner.program_id;
         self.next = None;
         self.other = None;
+        Ok(())
+    }
+
+    /// Carries over what the old flow table, if there is one still, was charged before the program that runs took its
+    /// place: whoever was to do that has been killed.
+    fn recover_charges(&self) -> Result<()> {
+        let Self { directory, owner, other, .. } = self;
+        let same_keys =
+            other.as_ref().is_some_and(|other| same_keys(&settings(&other.record, 0), &settings(&owner.record, 0)));
+        if !same_keys || !directory.has(&directory.next(map::FLOWS))? {
+            return Ok(());
+        }
+        sys::wait_for_programs();
+        let old = Mapping::new(&Maps::open(directory, false)?.flows)?;
+        let new = Mapping::new(&self.maps.flows)?;
+        carry::recover(old.sets(), new.sets(), &owner.record.secret, &self.limits()?, clock::now()?);
         Ok(())
     }
 

@@ -91,7 +91,7 @@ impl Carry {
                 if held.tag == EMPTY {
                     continue;
                 }
-                if let Some(slot) = Slot::find_or_take(&new, set, way, held.tag, &v, now) {
+                if let Some(slot) = Slot::find_or_take(new.sets(), set, way, held.tag, &v, now) {
                     for (word, value) in buckets(slot.set, slot.way).into_iter().zip(held.words) {
                         Native::store(word, value);
                     }
@@ -116,7 +116,7 @@ impl Carry {
                 if held.tag == EMPTY || (held == before && !owes) {
                     continue;
                 }
-                let Some(slot) = Slot::find_or_take(&self.new, set, way, held.tag, &v, now) else {
+                let Some(slot) = Slot::find_or_take(self.new.sets(), set, way, held.tag, &v, now) else {
                     homeless += u64::from(owes);
                     continue;
                 };
@@ -130,6 +130,57 @@ impl Carry {
             }
         }
         homeless
+    }
+}
+
+/// Finishes a move whose tool was killed after the switch. What the old table held when it was copied is forgotten, so
+/// that what was charged to it since cannot be told from what was charged before: each flow gets the larger debt of the
+/// two tables, for each of its buckets, and the larger counters.
+///
+/// Lost is, for a flow that was charged to both tables in that moment, the smaller of the two charges. Nothing is
+/// charged twice, except that a flow whose way was taken by another one meanwhile, and which has come back, counts again
+/// what it had counted before. Done twice, or after [`Carry::finish`], it changes nothing.
+pub(super) fn recover(old: &[FlowSet], new: &[FlowSet], secret: &SipKey, limits: &RuleLimits, now: u64) {
+    let v = readings(limits, now);
+    for set in old {
+        for way in 0..WAYS {
+            let held = Way::read(set, way);
+            if held.tag == EMPTY || !settled(set, way, held.tag, secret) {
+                continue;
+            }
+            let known = table::find::<Native>(&new[held.tag as usize & (new.len() - 1)], held.tag).is_some();
+            if !known && !owes(&held.words, &v) {
+                continue;
+            }
+            let Some(slot) = Slot::find_or_take(new, set, way, held.tag, &v, now) else { continue };
+            for ((word, held), v) in buckets(slot.set, slot.way).into_iter().zip(held.words).zip(v) {
+                raise_debt(word, held, v);
+            }
+            let present = Way::read(slot.set, slot.way);
+            let larger = Way {
+                passed: larger(present.passed, held.passed),
+                dropped: larger(present.dropped, held.dropped),
+                marked_packets: present.marked_packets.max(held.marked_packets),
+                ..present
+            };
+            larger.count(&present, &slot);
+        }
+    }
+}
+
+fn larger(a: Count, b: Count) -> Count {
+    Count { packets: a.packets.max(b.packets), bytes: a.bytes.max(b.bytes) }
+}
+
+/// Makes a bucket owe at least what `held` does when its clock reads `v`.
+fn raise_debt(word: &AtomicU64, held: u64, v: u64) {
+    let mut present = Native::load(word);
+    while debt(present, v) < debt(held, v) {
+        let found = Native::compare_exchange(word, present, held);
+        if found == present {
+            return;
+        }
+        present = found;
     }
 }
 
@@ -152,8 +203,7 @@ struct Slot<'a> {
 
 impl<'a> Slot<'a> {
     /// The way of the flow that has `way` in the set `old`.
-    fn find_or_take(new: &'a Mapping, old: &FlowSet, way: usize, tag: u64, v: &Words, now: u64) -> Option<Self> {
-        let sets = new.sets();
+    fn find_or_take(sets: &'a [FlowSet], old: &FlowSet, way: usize, tag: u64, v: &Words, now: u64) -> Option<Self> {
         let set = &sets[tag as usize & (sets.len() - 1)];
         if let Some(way) = table::find::<Native>(set, tag) {
             return Some(Self { set, way, taken: false });
@@ -196,8 +246,59 @@ const fn merge(before: u64, after: u64, held: u64, v: u64) -> u64 {
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 mod tests {
-    use super::merge;
+    use super::*;
+
+    const SECRET: SipKey = SipKey { k0: 1, k1: 2 };
+
+    /// A table with room for `sets` sets.
+    fn table(sets: usize) -> Vec<FlowSet> {
+        (0..sets).map(|_| FlowSet::default()).collect()
+    }
+
+    /// A way for `key`, with these words and so many passed packets of a hundred bytes.
+    fn fill(sets: &[FlowSet], key: &Key, words: Words, packets: u64) {
+        let tag = key.tag(&SECRET);
+        let set = &sets[tag as usize & (sets.len() - 1)];
+        let way = table::claim::<Native>(set, tag, &key.encode(), 0, 1, |_| true).unwrap();
+        for (word, value) in buckets(set, way).into_iter().zip(words) {
+            Native::store(word, value);
+        }
+        set.state[way].passed.add::<Native>(packets, 100 * packets);
+    }
+
+    fn read(sets: &[FlowSet], key: &Key) -> Option<(Words, u64, u64)> {
+        let tag = key.tag(&SECRET);
+        let set = &sets[tag as usize & (sets.len() - 1)];
+        let held = Way::read(set, table::find::<Native>(set, tag)?);
+        Some((held.words, held.passed.packets, held.passed.bytes))
+    }
+
+    #[test]
+    fn a_move_that_was_cut_short_gives_nothing_away() {
+        let key = |n: u8| Key { sport: u16::from(n), ..Key::default() };
+        let limits = crate::kernel::limits::next(&RuleLimits::default(), &crate::plan::example::limits(), 5);
+        let now = 1_000_000_000;
+        let v = readings(&limits, now);
+        let ahead = |debts: Words| [v[0] + debts[0], v[1] + debts[1], v[2] + debts[2]];
+        let (old, new) = (table(4), table(16));
+        // Charged to the old table after the copy; to the new one; only to the old one; long paid.
+        fill(&old, &key(1), ahead([500, 50, 5]), 9);
+        fill(&new, &key(1), ahead([100, 70, 1]), 7);
+        fill(&old, &key(2), ahead([100, 0, 0]), 3);
+        fill(&new, &key(2), ahead([300, 0, 0]), 4);
+        fill(&old, &key(3), ahead([40, 0, 0]), 1);
+        fill(&old, &key(4), [1, 1, 1], 1);
+        for _ in 0..2 {
+            recover(&old, &new, &SECRET, &limits, now);
+            assert_eq!(read(&new, &key(1)), Some((ahead([500, 70, 5]), 9, 900)));
+            assert_eq!(read(&new, &key(2)), Some((ahead([300, 0, 0]), 4, 400)));
+            let (words, ..) = read(&new, &key(3)).unwrap();
+            assert_eq!(debt(words[0], v[0]), 40);
+            assert_eq!(read(&new, &key(4)), None);
+        }
+    }
 
     const V: u64 = 1 << 41;
 

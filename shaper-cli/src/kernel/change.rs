@@ -5,7 +5,7 @@
 //! first ([`super::carry`]). Only a change of hook or order has to run both programs for a moment, since the kernel
 //! cannot swap them in one step: packets are then charged twice, never not at all.
 
-use shaper_common::abi::{Control, RuleLimits};
+use shaper_common::abi::{Control, RuleLimits, map};
 
 use super::{
     attachment::{Attachment, Holder, half, publish},
@@ -18,7 +18,7 @@ use super::{
     mapping::Mapping,
     maps::Maps,
     pin,
-    settings::settings,
+    settings::{same_keys, settings},
     sys,
 };
 use crate::{
@@ -82,9 +82,7 @@ fn replace(
     let old = settings(attachment.record(), 0);
     let epoch_base = attachment.owner.epoch_base.wrapping_add(1);
     let new = settings(&record, epoch_base);
-    let keys =
-        |settings: &shaper_common::abi::Settings| (settings.per, settings.prefix_v4, settings.prefix_v6, settings.link);
-    let same_keys = keys(&old) == keys(&new);
+    let same_keys = same_keys(&old, &new);
     let next_flows = !same_keys || old.set_mask != new.set_mask;
 
     let program =
@@ -115,7 +113,8 @@ fn replace(
             notices.push(format!("the smaller flow table has no room for {homeless} flows with used buckets"));
         }
     }
-    Ok(())
+    // With the old table under its name still, the charges would be looked for once more.
+    if next_flows { directory.promote(map::FLOWS) } else { Ok(()) }
 }
 
 /// The one step of [`replace`].

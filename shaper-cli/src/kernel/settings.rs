@@ -43,6 +43,12 @@ pub(super) fn settings(record: &Record, epoch_base: u64) -> Settings {
     }
 }
 
+/// Whether two programs find a packet's bucket under the same tag.
+pub(super) fn same_keys(a: &Settings, b: &Settings) -> bool {
+    let keys = |of: &Settings| (of.per, of.prefix_v4, of.prefix_v6, of.link, of.secret.k0, of.secret.k1);
+    keys(a) == keys(b)
+}
+
 /// What of the data plane `limits` need; what is not named here no packet pays for.
 fn features(limits: &Limits) -> u8 {
     let Limits { rate, peak, soft: _, pps, total, exceed, violate, block } = limits;
