@@ -113,6 +113,8 @@ pub struct Device {
     pub ifindex: u32,
     /// False for devices without Ethernet header (by ARPHRD type).
     pub ethernet: bool,
+    /// False for devices whose packets start with a header that is neither: InfiniBand, 802.11 monitors and the like.
+    pub readable: bool,
     /// `lo`: both hooks see each packet.
     pub loopback: bool,
 }

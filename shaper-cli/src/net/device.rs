@@ -12,6 +12,10 @@ use crate::{
 /// Bytes of `struct ifinfomsg`: family, padding, type (at 2), index (at 4), flags (at 8), change mask.
 const IFINFOMSG: usize = 16;
 
+/// Devices whose packets start with the IP header at both hooks (`include/uapi/linux/if_arp.h`): PPP, raw IP modems,
+/// IP-in-IP, SIT, GRE over IPv4 and IPv6, and `ARPHRD_NONE`, which tun and WireGuard are.
+const BARE: [u16; 8] = [512, 519, 768, 769, 776, 778, 823, 0xfffe];
+
 /// All devices of `namespace`, which this thread must be in, in the kernel's order.
 ///
 /// # Errors
@@ -50,10 +54,12 @@ fn parse(answer: &[u8]) -> Option<Device> {
     let ifindex = u32::from_ne_bytes(field(answer, 4)?);
     let flags = u32::from_ne_bytes(field(answer, 8)?);
     let name = Attributes::of(answer.get(IFINFOMSG..)?).text(libc::IFLA_IFNAME)?;
+    let ethernet = matches!(kind, libc::ARPHRD_ETHER | libc::ARPHRD_LOOPBACK);
     Some(Device {
         name,
         ifindex,
-        ethernet: matches!(kind, libc::ARPHRD_ETHER | libc::ARPHRD_LOOPBACK),
+        ethernet,
+        readable: ethernet || BARE.contains(&kind),
         loopback: flags & libc::IFF_LOOPBACK as u32 != 0,
     })
 }

@@ -45,6 +45,13 @@ pub fn attach(args: &Attach, device: &Device, found: &[Found]) -> Result<Vec<Cha
         let here = |found: &&Found| found.ifindex == device.ifindex && found.direction == direction;
         found.iter().filter(here).find(|found| found.state == State::Active)
     };
+    if !device.readable {
+        return Err(Error::usage(
+            device.name.clone(),
+            "its packets start with neither an Ethernet nor an IP header, so none could be limited",
+            "limit a device above or below it, `ip -d link` shows which there are",
+        ));
+    }
     if device.loopback {
         let [direction] = directions else {
             return Err(Error::usage(
@@ -144,8 +151,16 @@ mod tests {
     }
 
     #[test]
+    fn a_device_whose_packets_cannot_be_read_is_refused() {
+        let infiniband = Device { ethernet: false, readable: false, ..example::device() };
+        let error = attach(&attach_line("attach eth0 --rate 1gbit"), &infiniband, &[]).unwrap_err();
+        assert_eq!(error.exit_code(), 1);
+        assert!(error.to_string().starts_with("`eth0`: "), "{error}");
+    }
+
+    #[test]
     fn a_packet_on_lo_is_charged_once() {
-        let lo = Device { name: "lo".to_owned(), ifindex: 1, ethernet: true, loopback: true };
+        let lo = Device { name: "lo".to_owned(), ifindex: 1, ethernet: true, readable: true, loopback: true };
         let error = attach(&attach_line("attach lo --rate 1gbit --direction both"), &lo, &[]).unwrap_err();
         assert_eq!(
             error.to_string(),

@@ -54,7 +54,7 @@ pub(crate) fn limits() -> Limits {
 }
 
 pub(crate) fn device() -> Device {
-    Device { name: "eth0".to_owned(), ifindex: 2, ethernet: true, loopback: false }
+    Device { name: "eth0".to_owned(), ifindex: 2, ethernet: true, readable: true, loopback: false }
 }
 
 /// [`config`] on [`device`].
