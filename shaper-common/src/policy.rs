@@ -120,9 +120,7 @@ pub fn judge<'a, L: Plane, P: Packet + ?Sized>(plane: &'a L, packet: &P) -> Deci
         return decide(Answer::drop(Reason::Blocked), None);
     }
 
-    let (Some(limits), Some(state), Some(set)) =
-        (plane.limits(rule), plane.state(rule), plane.flows(tag as u32 & settings.set_mask()))
-    else {
+    let (Some(limits), Some(set)) = (plane.limits(rule), plane.flows(tag as u32 & settings.set_mask())) else {
         // The maps are sized for every index that is asked for. If that were ever wrong, nothing may pass unlimited.
         return decide(Answer::drop(Reason::Untracked), None);
     };
@@ -138,11 +136,14 @@ pub fn judge<'a, L: Plane, P: Packet + ?Sized>(plane: &'a L, packet: &P) -> Deci
         let burst = limits.rate.burst;
         let answer = match (way, settings.overflow()) {
             (Some(way), _) => rate_alone::<L>(&set.full_at[way], v, burst, cost),
-            (None, Overflow::Shared) => rate_alone::<L>(&state.untracked_full_at, v, burst, cost),
             (None, Overflow::Open) => Answer::pass(Reason::Untracked),
             (None, Overflow::Closed) => Answer::drop(Reason::Untracked),
+            (None, Overflow::Shared) => match plane.state(rule) {
+                Some(state) => rate_alone::<L>(&state.untracked_full_at, v, burst, cost).because(Reason::Untracked),
+                None => Answer::drop(Reason::Untracked),
+            },
         };
-        return decide(if way.is_some() { answer } else { answer.because(Reason::Untracked) }, flow);
+        return decide(answer, flow);
     }
     let way = way.map_or(NO_WAY, |way| way as u32);
     let case = Case { set: tag as u32 & settings.set_mask(), way, cost, class, now };

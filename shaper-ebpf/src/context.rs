@@ -157,8 +157,8 @@ impl Rewrite for Skb {
 /// The same number, about which the compiler knows nothing.
 ///
 /// The verifier believes a bounds check only for the register that was compared. Without this the compiler may compare
-/// one sum and dereference another that is equal. It is not declared pure, so that it is not duplicated either. (A move to itself, because line information for no instruction at all
-/// is refused when the program is loaded.)
+/// one sum and dereference another that is equal. It is not declared pure, so that it is not duplicated either, and it is
+/// a move to itself, because line information for no instruction at all is refused when the program is loaded.
 #[inline(always)]
 fn opaque(mut n: usize) -> usize {
     // SAFETY: the register keeps its value.

@@ -3,7 +3,7 @@
 use tests::{
     tool::Tool,
     topology::two_ns,
-    traffic::{Direction, UdpFrame},
+    traffic::{Direction, Path, UdpFrame},
 };
 
 #[test]
@@ -134,15 +134,19 @@ fn a_small_burst_is_warned_about() {
     assert_eq!(quiet.stderr, "", "{quiet}");
 }
 
+/// A packet of each of more flows than a pipe holds lines about.
+fn send_flows(path: &Path<'_>) {
+    let frames: Vec<Vec<u8>> = (0..5000).map(|sport| UdpFrame { sport, ..path.udp4() }.bytes()).collect();
+    path.injector().send_all(&frames.iter().map(Vec::as_slice).collect::<Vec<_>>());
+}
+
 #[test]
 fn a_reader_that_goes_away_is_no_error() {
     let net = two_ns();
     let path = Direction::Ingress.of(&net);
     let tool = Tool::on(&net.near);
     let _limit = tool.attach("--rate 1mbit");
-    let injector = path.injector();
-    let frames: Vec<Vec<u8>> = (0..5000).map(|sport| UdpFrame { sport, ..path.udp4() }.bytes()).collect();
-    injector.send_all(&frames.iter().map(Vec::as_slice).collect::<Vec<_>>());
+    send_flows(&path);
     for arguments in ["flows --top 5000", "-j flows", "stats", "status"] {
         let ran = tool.in_shell(&format!("\"$@\" {arguments} | head -c 1"));
         assert_eq!((ran.stdout.len(), ran.stderr.as_str()), (1, ""), "{ran}");
@@ -157,9 +161,7 @@ fn a_reader_that_takes_its_time_keeps_nobody_waiting() {
     let path = Direction::Ingress.of(&net);
     let tool = Tool::on(&net.near);
     let _limit = tool.attach("--rate 1mbit");
-    let injector = path.injector();
-    let frames: Vec<Vec<u8>> = (0..5000).map(|sport| UdpFrame { sport, ..path.udp4() }.bytes()).collect();
-    injector.send_all(&frames.iter().map(Vec::as_slice).collect::<Vec<_>>());
+    send_flows(&path);
     // More than a pipe holds, of which one byte is read.
     for looking in ["flows --top 5000", "-j flows"] {
         let change = "head -c 1 >/dev/null; \"$@\" set near0 --rate 2mbit >/dev/null; echo $?";

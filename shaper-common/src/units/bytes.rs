@@ -49,10 +49,7 @@ impl Bytes {
     pub fn parse(text: &str) -> Result<Self, Error<'_>> {
         let parse = || {
             let (number, unit) = number::split(text)?;
-            let bytes = number.times(factor(unit).ok_or(Problem::Unit(unit))?).ok_or(Problem::Fraction)?;
-            if bytes == 0 {
-                return Err(Problem::Zero);
-            }
+            let bytes = number.whole(factor(unit).ok_or(Problem::Unit(unit))?)?;
             u64::try_from(bytes).ok().and_then(Self::new).ok_or(Problem::Large)
         };
         parse().map_err(|problem| Error { text, quantity: Quantity::Size, problem })

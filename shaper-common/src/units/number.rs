@@ -20,6 +20,15 @@ pub(super) fn split(text: &str) -> Result<(Number<'_>, &str), Problem<'_>> {
 }
 
 impl Number<'_> {
+    /// The number times `factor`, which has to be whole and not zero.
+    pub(super) fn whole<'p>(&self, factor: u64) -> Result<u128, Problem<'p>> {
+        match self.times(factor) {
+            None => Err(Problem::Fraction),
+            Some(0) => Err(Problem::Zero),
+            Some(product) => Ok(product),
+        }
+    }
+
     /// The number times `factor`, or `None` if that is not whole. A product that does not fit is `u128::MAX`, which is
     /// out of everybody's range.
     pub(super) fn times(&self, factor: u64) -> Option<u128> {

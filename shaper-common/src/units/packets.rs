@@ -49,11 +49,8 @@ impl PacketRate {
     pub fn parse(text: &str) -> Result<Self, Error<'_>> {
         let parse = || {
             let (number, unit) = number::split(text)?;
-            match number.times(factor(unit).ok_or(Problem::Unit(unit))?) {
-                None => Err(Problem::Fraction),
-                Some(0) => Err(Problem::Zero),
-                Some(packets) => u64::try_from(packets).ok().and_then(Self::new).ok_or(Problem::Large),
-            }
+            let packets = number.whole(factor(unit).ok_or(Problem::Unit(unit))?)?;
+            u64::try_from(packets).ok().and_then(Self::new).ok_or(Problem::Large)
         };
         parse().map_err(|problem| Error { text, quantity: Quantity::PacketRate, problem })
     }
@@ -140,14 +137,10 @@ impl PacketBurst {
             (_, unit) if time::factor(unit).is_some() => {
                 Time::parse(text).map(Self::Time).map_err(|error| error.problem)
             }
-            (number, "") => match number.times(1) {
-                None => Err(Problem::Fraction),
-                Some(0) => Err(Problem::Zero),
-                Some(packets) => {
-                    let packets = u64::try_from(packets).ok().and_then(Packets::new);
-                    packets.map(Self::Count).ok_or(Problem::Large)
-                }
-            },
+            (number, "") => {
+                let packets = u64::try_from(number.whole(1)?).ok().and_then(Packets::new);
+                packets.map(Self::Count).ok_or(Problem::Large)
+            }
             (_, unit) => Err(Problem::Unit(unit)),
         };
         parse().map_err(|problem| Error { text, quantity: Quantity::PacketBurst, problem })

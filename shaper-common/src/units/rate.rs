@@ -70,12 +70,11 @@ impl Rate {
     pub fn parse(text: &str) -> Result<Self, Error<'_>> {
         let parse = || {
             let (number, unit) = number::split(text)?;
-            match number.times(factor(unit)?) {
-                None => Err(Problem::Fraction),
-                Some(0) => Err(Problem::Zero),
-                Some(bits) if bits < u128::from(Self::MIN.0) => Err(Problem::Small),
-                Some(bits) => u64::try_from(bits).ok().and_then(Self::new).ok_or(Problem::Large),
+            let bits = number.whole(factor(unit)?)?;
+            if bits < u128::from(Self::MIN.0) {
+                return Err(Problem::Small);
             }
+            u64::try_from(bits).ok().and_then(Self::new).ok_or(Problem::Large)
         };
         parse().map_err(|problem| Error { text, quantity: Quantity::Rate, problem })
     }

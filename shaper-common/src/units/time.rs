@@ -36,11 +36,7 @@ impl Time {
     pub fn parse(text: &str) -> Result<Self, Error<'_>> {
         let parse = || {
             let (number, unit) = number::split(text)?;
-            match number.times(factor(unit).ok_or(Problem::Unit(unit))?) {
-                None => Err(Problem::Fraction),
-                Some(0) => Err(Problem::Zero),
-                Some(nanoseconds) => Self::new(nanoseconds).ok_or(Problem::Large),
-            }
+            Self::new(number.whole(factor(unit).ok_or(Problem::Unit(unit))?)?).ok_or(Problem::Large)
         };
         parse().map_err(|problem| Error { text, quantity: Quantity::Time, problem })
     }

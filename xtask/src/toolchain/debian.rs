@@ -43,8 +43,8 @@ pub(super) fn find() -> Result<Compiler> {
     }
     let rustc = rustc()?;
     let objcopy = llvm(&rustc).join("bin/llvm-objcopy");
-    let library = format!("/usr/src/rustc-{}", rustc.release).into();
-    Ok(Compiler { kind: Kind::Debian, rustc, objcopy, library })
+    let rust_sources = format!("/usr/src/rustc-{}", rustc.release).into();
+    Ok(Compiler { kind: Kind::Debian, rustc, objcopy, rust_sources })
 }
 
 /// The LLVM of Debian's compiler, and what bpf-linker is linked to.

@@ -37,7 +37,7 @@ struct Compiler {
     rustc: Rustc,
     objcopy: PathBuf,
     /// Where the sources of `core` are, or would be if they were installed.
-    library: PathBuf,
+    rust_sources: PathBuf,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -85,7 +85,7 @@ impl Toolchain {
     /// LLVM copies the source line of each instruction into BTF when it finds the file. [`Self::remap`] keeps it from
     /// finding any, except those of a `core` that was compiled elsewhere: their names are fixed.
     fn copies_core_sources(&self) -> bool {
-        self.compiler.kind == Kind::Debian && self.compiler.library.exists()
+        self.compiler.kind == Kind::Debian && self.compiler.rust_sources.exists()
     }
 
     /// Cargo for the data plane: the same flags and profile for every verb, so that they share what was compiled.
@@ -140,7 +140,7 @@ impl Toolchain {
         let canonical = root.canonicalize().unwrap_or_else(|_| root.clone());
         // One directory for each registry or mirror, named after a hash of its address.
         let registries = cargo_home().into_iter().flat_map(|home| fs::read_dir(home.join("registry/src")));
-        [(root, "/shaper/source"), (canonical, "/shaper/source"), (self.compiler.library.clone(), "/shaper/rust")]
+        [(root, "/shaper/source"), (canonical, "/shaper/source"), (self.compiler.rust_sources.clone(), "/shaper/rust")]
             .into_iter()
             .chain(registries.flatten().flatten().map(|entry| (entry.path(), "/shaper/registry")))
     }

@@ -18,14 +18,14 @@ pub(super) fn find() -> Result<Compiler> {
     }
     let sysroot = process::stdout(rustup("rustc").args(["--print", "sysroot"]))?;
     let rustlib = PathBuf::from(sysroot.trim_end()).join("lib/rustlib");
-    let library = rustlib.join("src/rust");
-    if !library.join("library/core").is_dir() {
+    let rust_sources = rustlib.join("src/rust");
+    if !rust_sources.join("library/core").is_dir() {
         bail!("nightly has no rust-src; `rustup component add rust-src llvm-tools --toolchain nightly`");
     }
     let objcopy = rustlib.join(&rustc.host).join("bin/llvm-objcopy");
     let objcopy = if objcopy.exists() { Some(objcopy) } else { process::find("llvm-objcopy") };
     let objcopy = objcopy.context("there is no llvm-objcopy; `rustup component add llvm-tools --toolchain nightly`")?;
-    Ok(Compiler { kind: Kind::Nightly, rustc, objcopy, library })
+    Ok(Compiler { kind: Kind::Nightly, rustc, objcopy, rust_sources })
 }
 
 pub(super) fn cargo(verb: &str) -> Command {
