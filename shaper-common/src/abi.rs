@@ -10,13 +10,14 @@ use crate::{
     bucket::Limit,
     clock::Clock,
     siphash::SipKey,
-    table::{self, MoreBuckets},
+    rule::{Boundary, Index, Link, Table},
+    table::{self, MoreBuckets, Tally},
     verdict::{Action, Reason},
 };
 
 /// Version of everything in this module and of [`crate::table::FlowSet`]. The object carries it in the section
 /// [`VERSION_SECTION`]; the tool loads no other, and pins live under `v<VERSION>`.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// ELF section of the object that holds [`VERSION`] as a little-endian `u32`.
 pub const VERSION_SECTION: &str = ".shaper.abi";
@@ -35,12 +36,20 @@ pub mod map {
     pub const FLOWS: &str = "FLOWS";
     /// Array of one [`super::Control`].
     pub const CONTROL: &str = "CONTROL";
-    /// Array of two [`super::RuleLimits`] for each rule: `2 * rule + half`.
+    /// Array of two [`super::RuleLimits`] for each rule, mappable: `2 * rule + half`.
     pub const RULES: &str = "RULES";
-    /// Array of one [`super::RuleState`] for each rule.
+    /// Array of one [`super::RuleState`] for each rule, mappable.
     pub const STATES: &str = "STATES";
-    /// Per-CPU array of one [`super::RuleCounters`] for each rule.
+    /// Array of several [`super::RuleCounters`] for each rule, mappable: [`super::Settings::counters_of`].
     pub const COUNTERS: &str = "COUNTERS";
+    /// Array of two [`crate::rule::Index`]es, one for each half.
+    pub const INDEX: &str = "INDEX";
+    /// Array of [`crate::rule::Boundary`]s, mappable; an index says which are whose.
+    pub const BOUNDARIES: &str = "BOUNDARIES";
+    /// Array of [`crate::rule::Link`]s, mappable. The first is used by nobody: its number ends a chain.
+    pub const LINKS: &str = "LINKS";
+    /// Array of bytes, mappable: what rules were asked for, in two halves. The programs do not use it.
+    pub const TEXT: &str = "TEXT";
     /// Array of two [`super::OwnerRecord`]s. The programs do not use it; it is pinned with the others.
     pub const OWNER: &str = "OWNER";
     /// The read-only [`super::Settings`].
@@ -76,10 +85,52 @@ pub struct Settings {
     pub link: u8,
     /// [`Overflow`].
     pub overflow: u8,
-    /// Bits of [`feature`].
+    /// Bits of [`feature`]: those of all rules together.
     pub features: u8,
+    /// [`Keying`].
+    pub keying: u8,
+    /// Number of counters that the processors share for each rule, less one; the number is a power of two.
+    pub shard_mask: u16,
+    /// 1 if there are more processors than counters for each rule.
+    pub shared_counters: u8,
     /// Zero.
-    pub reserved: [u8; 5],
+    pub reserved: u8,
+}
+
+impl Settings {
+    /// Elements of [`map::COUNTERS`] for each rule: one for each shard, and one to which the tool adds what was counted
+    /// in a map that this one has replaced.
+    #[inline(always)]
+    #[must_use]
+    pub const fn counters_of(shard_mask: u16) -> u32 {
+        shard_mask as u32 + 2
+    }
+}
+
+/// How a packet finds its rule and its bucket.
+#[repr(u8)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Keying {
+    /// There is one rule, [`DEFAULT_RULE`].
+    #[default]
+    Single = 0,
+    /// All rules have the attachment's key, and the key decides about the rule: a way of the flow table remembers it.
+    Cached = 1,
+    /// The rule is looked up for each packet, and says what the key is.
+    ByRule = 2,
+}
+
+impl Keying {
+    /// The way with this number.
+    #[must_use]
+    pub const fn from_u8(n: u8) -> Option<Self> {
+        Some(match n {
+            0 => Self::Single,
+            1 => Self::Cached,
+            2 => Self::ByRule,
+            _ => return None,
+        })
+    }
 }
 
 /// What happens to a packet whose flow finds no way in its set.
@@ -121,7 +172,7 @@ pub struct Control {
     pub epoch: u64,
 }
 
-/// The limits of a rule. [`Settings::features`] says which of them count; the others may hold clocks that once did.
+/// The limits of a rule. `features` says which of them count; the others may hold clocks that once did.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RuleLimits {
@@ -131,12 +182,24 @@ pub struct RuleLimits {
     pub peak: Limit,
     /// Packets of each key: the clock and the burst count packets.
     pub pps: Limit,
-    /// Bytes of everything that crosses the device in the attachment's direction.
+    /// Bytes of all keys of the rule together.
+    pub total: Limit,
+    /// In [`DEFAULT_RULE`]: bytes of everything that crosses the device in the attachment's direction.
     pub device_total: Limit,
     /// What happens above `rate` or `pps`.
     pub exceed: ActionWord,
     /// What happens above `peak`.
     pub violate: ActionWord,
+    /// A number that no other rule of the attachment has or had: two rules never share a bucket.
+    pub id: u32,
+    /// Bits of [`feature`] that this rule needs.
+    pub features: u8,
+    /// [`crate::key::Per`], under [`Keying::ByRule`].
+    pub per: u8,
+    /// [`crate::key::Prefix::v4`], likewise.
+    pub prefix_v4: u8,
+    /// [`crate::key::Prefix::v6`], likewise.
+    pub prefix_v6: u8,
 }
 
 /// An [`Action`] as a number: its kind in the lowest byte, its argument in the upper half.
@@ -173,7 +236,7 @@ impl ActionWord {
     }
 }
 
-/// Bits of [`Settings::features`]: what the configuration asks for. What it does not ask for, no packet pays for.
+/// What limits are made of. What a configuration does not ask for, no packet pays for.
 pub mod feature {
     /// [`super::RuleLimits::rate`].
     pub const RATE: u8 = 1;
@@ -187,6 +250,8 @@ pub mod feature {
     pub const ACTION: u8 = 16;
     /// Everything is dropped.
     pub const BLOCK: u8 = 32;
+    /// [`super::RuleLimits::total`].
+    pub const TOTAL: u8 = 64;
 }
 
 /// Words that all packets of a rule share.
@@ -197,10 +262,12 @@ pub struct RuleState {
     pub untracked_full_at: AtomicU64,
     /// Their `peak` and `pps` buckets.
     pub untracked_more: MoreBuckets,
-    /// Bucket of the device's total.
+    /// Bucket of the rule's total.
+    pub total_full_at: AtomicU64,
+    /// In [`DEFAULT_RULE`]: bucket of the device's total.
     pub device_total_full_at: AtomicU64,
     /// Keeps two rules out of one cache line.
-    pub reserved: [u64; 4],
+    pub reserved: [AtomicU64; 3],
 }
 
 /// Packets and bytes.
@@ -213,22 +280,30 @@ pub struct Count {
     pub bytes: u64,
 }
 
-/// What a rule has done to packets, on one CPU. What passed is the sum of the reasons but `exempt`, less `dropped`.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What a rule has done to packets, on one CPU or on some that share a counter. What passed is the sum of the reasons
+/// but `exempt`, less `dropped`.
+#[repr(C, align(64))]
+#[derive(Debug, Default)]
 pub struct RuleCounters {
+    /// By [`Reason`].
+    pub reasons: [Tally; Reason::COUNT],
+    /// What was dropped, whatever the reason.
+    pub dropped: Tally,
+    /// What passed with a mark.
+    pub marked: Tally,
+    /// Keeps two processors out of one cache line.
+    pub reserved: [AtomicU64; 6],
+}
+
+/// What a rule has counted, all together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RuleCounts {
     /// By [`Reason`].
     pub reasons: [Count; Reason::COUNT],
     /// What was dropped, whatever the reason.
     pub dropped: Count,
     /// What passed with a mark.
     pub marked: Count,
-}
-
-impl Default for RuleCounters {
-    fn default() -> Self {
-        Self { reasons: [Count::default(); Reason::COUNT], dropped: Count::default(), marked: Count::default() }
-    }
 }
 
 /// Bytes of text in an [`OwnerRecord`].
@@ -279,14 +354,21 @@ layout! {
     Limit { clock, burst } = 32, 8;
     Settings {
         epoch_base, secret, set_mask, overhead, mpu, account, per, prefix_v4, prefix_v6, link, overflow, features,
-        reserved
+        keying, shard_mask, shared_counters, reserved
     } = 48, 8;
     Control { epoch } = 8, 8;
-    RuleLimits { rate, peak, pps, device_total, exceed, violate } = 144, 8;
-    RuleState { untracked_full_at, untracked_more, device_total_full_at, reserved } = 64, 8;
+    RuleLimits {
+        rate, peak, pps, total, device_total, exceed, violate, id, features, per, prefix_v4, prefix_v6
+    } = 184, 8;
+    RuleState { untracked_full_at, untracked_more, total_full_at, device_total_full_at, reserved } = 64, 8;
     Count { packets, bytes } = 16, 8;
-    RuleCounters { reasons, dropped, marked } = 208, 8;
+    Tally { packets, bytes } = 16, 8;
+    RuleCounters { reasons, dropped, marked, reserved } = 256, 64;
     OwnerRecord { version, program_id, epoch_base, text_len, text } = 4096, 8;
+    Index { tables } = 32, 4;
+    Table { first, len } = 8, 4;
+    Boundary { start, link } = 24, 8;
+    Link { rank, rule, next, sport, dport, proto, kind, reserved } = 32, 8;
     table::FlowSet { tags, full_at, state, keys } = 1024, 64;
     table::FlowState { rule, passed, dropped, marked_packets, more } = 64, 8;
     MoreBuckets { peak_full_at, pps_full_at } = 16, 8;
