@@ -133,6 +133,17 @@ impl Key {
         [self.src[0], self.src[1], self.dst[0], self.dst[1], self.ports_and_protocol() | (self.family as u64) << 40]
     }
 
+    /// The IP version of an encoded key.
+    #[inline(always)]
+    #[must_use]
+    pub const fn family_of(words: &[u64; KEY_WORDS]) -> Family {
+        match (words[KEY_WORDS - 1] >> 40) as u8 {
+            4 => Family::V4,
+            6 => Family::V6,
+            _ => Family::None,
+        }
+    }
+
     /// Reads a stored key back; `None` if the words were never written by [`Key::encode`].
     #[must_use]
     pub const fn decode(words: &[u64; KEY_WORDS]) -> Option<Self> {

@@ -21,6 +21,7 @@ mod layers;
 pub mod packet;
 pub mod policy;
 pub mod remark;
+pub mod rule;
 pub mod siphash;
 pub mod table;
 pub mod units;
