@@ -3,9 +3,11 @@
 //! The front (arguments, plans, rendering) and the back (kernel, pins, namespaces) meet in these types and nowhere else.
 
 pub mod action;
+mod explanation;
 mod limits;
 mod numbers;
 mod per;
+mod rule;
 
 use std::fmt;
 
@@ -18,8 +20,10 @@ use shaper_common::{
 };
 
 pub use self::{
+    explanation::{Explanation, Layer, Question},
     limits::{ByteLimit, Limits, PacketLimit},
     per::Per,
+    rule::{Match, Net, PortRange, Ports, Rule, Side},
 };
 
 /// Which way packets cross the device.
@@ -102,6 +106,9 @@ pub struct Config {
     pub hook: HookChoice,
     /// Position among other programs.
     pub order: Order,
+    /// The rules besides the default, the oldest first. They are stored apart, for there may be many.
+    #[serde(skip)]
+    pub rules: Vec<Rule>,
 }
 
 /// A device in the selected network namespace, as it is now.

@@ -26,7 +26,7 @@ use super::{
 };
 use crate::{
     error::{Error, Result},
-    model::{Flow, Found, RuleStats, State},
+    model::{Explanation, Flow, Found, Question, RuleStats, State},
     state::{Directory, Owner, Place, Record, entry},
 };
 
@@ -206,6 +206,11 @@ impl Attachment {
             level_bytes: record.config.limits.rate.map(|_| row.level_bytes),
         };
         Ok(rows.into_iter().map(flow).collect())
+    }
+
+    /// What would happen to a packet now.
+    pub(super) fn explain(&self, _: &Question) -> Result<Explanation> {
+        Err(pin::unusable(self.directory.path(), "cannot be asked yet"))
     }
 
     fn counters(&self) -> Result<RuleCounters> {

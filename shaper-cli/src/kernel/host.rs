@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     error::{Error, Result},
-    model::{Config, Device, Direction, Flow, Found, Outcome, RuleStats, State},
+    model::{Config, Device, Direction, Explanation, Flow, Found, Outcome, Question, RuleStats, State},
     net::{self, Namespace},
     state::{Directory, Lock, Place, Record, Root, Tree},
 };
@@ -263,6 +263,15 @@ impl Host {
     /// If there is no such attachment.
     pub fn flows(&self, found: &Found) -> Result<Vec<Flow>> {
         self.get(found)?.flows(found)
+    }
+
+    /// What would happen to a packet now.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such attachment.
+    pub fn explain(&self, found: &Found, question: &Question) -> Result<Explanation> {
+        self.get(found)?.explain(question)
     }
 
     /// Removes what is gone at a place, or was attached to a device of this name that has vanished since.

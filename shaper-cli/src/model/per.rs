@@ -120,6 +120,20 @@ pub(super) mod text {
     }
 }
 
+pub(super) mod optional_text {
+    use serde::{Deserialize, Deserializer, Serialize as _, Serializer, de::Error};
+
+    use super::Per;
+
+    pub(in crate::model) fn serialize<S: Serializer>(per: &Option<Per>, to: S) -> Result<S::Ok, S::Error> {
+        per.map(|per| per.to_string()).serialize(to)
+    }
+
+    pub(in crate::model) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Per>, D::Error> {
+        Option::<String>::deserialize(from)?.map(|text| text.parse().map_err(D::Error::custom)).transpose()
+    }
+}
+
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 mod tests {

@@ -78,6 +78,7 @@ pub fn attach(args: &Attach, device: &Device, found: &[Found]) -> Result<Vec<Cha
         mpu: args.mpu,
         hook: args.hook,
         order: args.order,
+        rules: Vec::new(),
     };
     let change = |direction: &Direction| Change {
         device: device.clone(),

@@ -28,6 +28,7 @@ pub(crate) fn config() -> Config {
         mpu: 0,
         hook: HookChoice::Auto,
         order: Order::Last,
+        rules: Vec::new(),
     }
 }
 
