@@ -252,6 +252,8 @@ pub mod feature {
     pub const BLOCK: u8 = 32;
     /// [`super::RuleLimits::total`].
     pub const TOTAL: u8 = 64;
+    /// Anything that a packet has to fit.
+    pub const LIMITS: u8 = RATE | PEAK | PPS | TOTAL | DEVICE_TOTAL;
 }
 
 /// Words that all packets of a rule share.

@@ -82,6 +82,22 @@ pub fn charge<A: Atomics>(word: &AtomicU64, v: u64, burst: u64, cost: u64) -> bo
     found == held || contend::<A>(word, v, burst, cost)
 }
 
+/// What a debt may exceed the burst by before nobody believes it: no clock of another CPU lags by so much.
+const DOUBT: u64 = 1 << 20;
+
+/// Empties a bucket that owes more than it could ever have been charged.
+///
+/// Where rules have clocks of their own, a CPU that is held up between finding its way and charging it may charge by the
+/// clock of a rule to which the way no longer belongs. What it writes means nothing on the present one. It may read as
+/// debts that no traffic has made; then the bucket is empty, and fills at its rate from now on.
+#[inline(always)]
+pub fn heal<A: Atomics>(word: &AtomicU64, v: u64, burst: u64) {
+    let held = A::load(word);
+    if debt(held, v) > burst.wrapping_mul(2).wrapping_add(DOUBT) {
+        A::compare_exchange(word, held, v.wrapping_add(burst));
+    }
+}
+
 /// [`charge`] after a lost race.
 #[inline(never)]
 fn contend<A: Atomics>(word: &AtomicU64, v: u64, burst: u64, cost: u64) -> bool {

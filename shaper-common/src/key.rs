@@ -87,20 +87,27 @@ impl Key {
     #[inline(always)]
     #[must_use]
     pub fn new(facts: &Facts, per: Per, prefix: Prefix) -> Self {
-        let whole = Self {
-            src: facts.src,
-            dst: facts.dst,
-            sport: facts.sport,
-            dport: facts.dport,
-            proto: facts.proto,
-            family: facts.family,
-        };
-        let family = whole.family;
+        Self::of_flow(facts).part(per, prefix)
+    }
+
+    /// All of a packet's identity.
+    #[inline(always)]
+    #[must_use]
+    pub fn of_flow(facts: &Facts) -> Self {
+        let &Facts { src, dst, sport, dport, proto, family, .. } = facts;
+        Self { src, dst, sport, dport, proto, family }
+    }
+
+    /// The part of a flow's key that counts.
+    #[inline(always)]
+    #[must_use]
+    pub fn part(self, per: Per, prefix: Prefix) -> Self {
+        let Self { src, dst, family, .. } = self;
         match per {
-            Per::Flow => whole,
-            Per::Src => Self { src: masked(whole.src, family, prefix), family, ..Self::default() },
-            Per::Dst => Self { dst: masked(whole.dst, family, prefix), family, ..Self::default() },
-            Per::Pair => Self { src: whole.src, dst: whole.dst, family, ..Self::default() },
+            Per::Flow => self,
+            Per::Src => Self { src: masked(src, family, prefix), family, ..Self::default() },
+            Per::Dst => Self { dst: masked(dst, family, prefix), family, ..Self::default() },
+            Per::Pair => Self { src, dst, family, ..Self::default() },
             Per::Dev => Self::default(),
         }
     }
@@ -117,6 +124,22 @@ impl Key {
             Family::V4 => secret.hash::<1, TAIL>(&[self.src[0] | self.dst[0] << 32], tail),
             Family::V6 => secret.hash::<4, TAIL>(&[self.src[0], self.src[1], self.dst[0], self.dst[1]], tail),
             Family::None => secret.hash::<0, TAIL>(&[], tail),
+        };
+        if hash == 0 { 1 } else { hash }
+    }
+
+    /// The key's place where each rule has buckets of its own: [`Key::tag`] of the key and the rule's number.
+    ///
+    /// An attachment uses the one or the other, so the two need not be told apart.
+    #[inline(always)]
+    #[must_use]
+    pub fn tag_under(&self, rule_id: u32, secret: &SipKey) -> u64 {
+        let tail = self.ports_and_protocol();
+        let rule = rule_id as u64;
+        let hash = match self.family {
+            Family::V4 => secret.hash::<2, TAIL>(&[rule, self.src[0] | self.dst[0] << 32], tail),
+            Family::V6 => secret.hash::<5, TAIL>(&[rule, self.src[0], self.src[1], self.dst[0], self.dst[1]], tail),
+            Family::None => secret.hash::<1, TAIL>(&[rule], tail),
         };
         if hash == 0 { 1 } else { hash }
     }

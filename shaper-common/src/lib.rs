@@ -19,6 +19,7 @@ pub mod cost;
 pub mod key;
 mod layers;
 pub mod packet;
+pub mod place;
 pub mod policy;
 pub mod remark;
 pub mod rule;

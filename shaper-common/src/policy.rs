@@ -4,7 +4,7 @@
 //! once, where it leaves.
 
 use crate::{
-    abi::{DEFAULT_RULE, Overflow, RuleLimits, RuleState, feature},
+    abi::{DEFAULT_RULE, Keying, Overflow, RuleCounters, RuleLimits, RuleState, feature},
     answer::Answer,
     atomic::{AtomicU64, Atomics},
     bucket,
@@ -12,9 +12,11 @@ use crate::{
     key::{KEY_WORDS, Key, Per, Prefix},
     layers::{Buckets, Layers},
     packet::{self, Continuation, Facts, Link, Packet},
+    place::{self, Place, Seeker, SingleClocks},
     remark::{self, TrafficClass},
+    rule::Rules,
     siphash::SipKey,
-    table::{self, FlowSet, FlowState, MoreBuckets},
+    table::{self, FlowSet, FlowState, Newcomer, stamp},
     verdict::{Reason, Verdict},
 };
 
@@ -34,12 +36,14 @@ pub trait Settings {
     fn set_mask(&self) -> u32;
     /// What happens to flows that find no way.
     fn overflow(&self) -> Overflow;
-    /// Bits of [`feature`].
+    /// Bits of [`feature`]: of all rules together.
     fn features(&self) -> u8;
+    /// How rule and bucket are found.
+    fn keying(&self) -> Keying;
 }
 
 /// The maps and the time.
-pub trait Plane {
+pub trait Plane: Rules {
     /// How words are changed.
     type Atomics: Atomics;
     /// The constants.
@@ -49,40 +53,49 @@ pub trait Plane {
     fn settings(&self) -> &Self::Settings;
     /// Nanoseconds of `CLOCK_MONOTONIC`.
     fn now(&self) -> u64;
-    /// The limits of a rule in the configuration in force.
-    fn limits(&self, rule: u32) -> Option<&RuleLimits>;
+    /// The number of the configuration in force. A packet asks once, and is judged by that one to its end.
+    fn config(&self) -> u64;
+    /// The limits of a rule in the configuration of this number.
+    fn limits(&self, rule: u32, config: u64) -> Option<&RuleLimits>;
     /// A set of the flow table.
     fn flows(&self, set: u32) -> Option<&FlowSet>;
     /// The words that all packets of a rule share.
     fn state(&self, rule: u32) -> Option<&RuleState>;
 
-    /// Takes a way for a new flow; a call of its own, so that the way of a known flow stays short.
+    /// Takes a way for a new flow where there is one rule; a call of its own, so that the way of a known flow stays short.
     #[inline(always)]
-    fn claim(&self, set: &FlowSet, tag: u64, key: &[u64; KEY_WORDS], v: u64, now: u64) -> Option<usize> {
-        table::claim::<Self::Atomics>(set, tag, key, v, now, |more| self.are_full(more, now))
+    fn claim(&self, set: &FlowSet, newcomer: &Newcomer<'_>, v: u64, config: u64) -> Option<usize>
+    where
+        Self: Sized,
+    {
+        table::claim::<Self::Atomics>(set, newcomer, &SingleClocks { plane: self, v, now: newcomer.now, config })
     }
 
-    /// Judges a packet by several limits; a call of its own, like [`Plane::claim`].
+    /// [`place::assign`]; a call of its own, like those that follow.
+    #[inline(always)]
+    fn assign(&self, seeker: &mut Seeker)
+    where
+        Self: Sized,
+    {
+        place::assign(self, seeker);
+    }
+
+    /// [`place::admit`].
+    #[inline(always)]
+    fn admit(&self, seeker: &Seeker) -> Place
+    where
+        Self: Sized,
+    {
+        place::admit(self, seeker)
+    }
+
+    /// [`hear`].
     #[inline(always)]
     fn hear<P: Packet + ?Sized>(&self, packet: &P, case: &Case) -> Answer
     where
         Self: Sized,
     {
         hear(self, packet, case)
-    }
-
-    /// Whether the other buckets of a way are full, as far as there are such limits.
-    #[inline(always)]
-    fn are_full(&self, more: &MoreBuckets, now: u64) -> bool {
-        let features = self.settings().features();
-        if features & (feature::PEAK | feature::PPS) == 0 {
-            return true;
-        }
-        let Some(limits) = self.limits(DEFAULT_RULE) else { return false };
-        let owes = |bit, word, limit: &bucket::Limit| {
-            features & bit != 0 && bucket::debt(Self::Atomics::load(word), limit.clock.at(now)) != 0
-        };
-        !owes(feature::PEAK, &more.peak_full_at, &limits.peak) && !owes(feature::PPS, &more.pps_full_at, &limits.pps)
     }
 }
 
@@ -104,8 +117,9 @@ pub struct Decision<'a> {
 #[inline(always)]
 pub fn judge<'a, L: Plane, P: Packet + ?Sized>(plane: &'a L, packet: &P) -> Decision<'a> {
     let settings = plane.settings();
-    let identify = Identify { packet, settings };
-    let Some(Identity { tag, key, cost, class }) = packet::parse_then(packet, settings.link(), &identify) else {
+    let config = plane.config();
+    let identify = Identify { packet, plane, config };
+    let Some(Identity { tag, key, rule, cost, class }) = packet::parse_then(packet, settings.link(), &identify) else {
         return Decision {
             answer: Answer::pass(Reason::Exempt),
             cost: cost::unlimited(packet),
@@ -113,29 +127,54 @@ pub fn judge<'a, L: Plane, P: Packet + ?Sized>(plane: &'a L, packet: &P) -> Deci
             flow: None,
         };
     };
-    let rule = DEFAULT_RULE;
-    let decide = |answer, flow| Decision { answer, cost, rule, flow };
-    let features = settings.features();
-    if features & feature::BLOCK != 0 {
-        return decide(Answer::drop(Reason::Blocked), None);
+    let (keying, all) = (settings.keying(), settings.features());
+    let single = matches!(keying, Keying::Single);
+    if single && all & feature::BLOCK != 0 {
+        return Decision { answer: Answer::drop(Reason::Blocked), cost, rule, flow: None };
     }
 
-    let (Some(limits), Some(set)) = (plane.limits(rule), plane.flows(tag as u32 & settings.set_mask())) else {
-        // The maps are sized for every index that is asked for. If that were ever wrong, nothing may pass unlimited.
-        return decide(Answer::drop(Reason::Untracked), None);
-    };
+    // The maps are sized for every index that is asked for. If that were ever wrong, nothing may pass unlimited.
+    let lost = Decision { answer: Answer::drop(Reason::Untracked), cost, rule, flow: None };
+    let Some(set) = plane.flows(tag as u32 & settings.set_mask()) else { return lost };
+    let known = table::find::<L::Atomics>(set, tag);
     let now = plane.now();
-    let v = limits.rate.clock.at(now);
-    let way = match table::find::<L::Atomics>(set, tag) {
-        Some(way) => Some(way),
-        None => plane.claim(set, tag, &key, v, now),
+    let (rule, way) = match (keying, known) {
+        (Keying::Single | Keying::ByRule, Some(way)) => (rule, Some(way)),
+        (Keying::Single, None) => {
+            let Some(limits) = plane.limits(rule, config) else { return lost };
+            (rule, plane.claim(set, &Newcomer { tag, key: &key, now }, limits.rate.clock.at(now), config))
+        }
+        (Keying::Cached, Some(way)) if stamp::is_of(L::Atomics::load(&set.state[way].rule), config) => {
+            (stamp::rule(L::Atomics::load(&set.state[way].rule)), Some(way))
+        }
+        (Keying::Cached | Keying::ByRule, _) => {
+            let Place { way, rule } = plane.admit(&Seeker { words: key, tag, now, config, rule: u64::from(rule) });
+            (rule, (way < NO_WAY).then_some(way as usize))
+        }
     };
+    let way = way.map(|way| way % table::WAYS);
     let flow = way.map(|way| &set.state[way]);
+    let decide = |answer| Decision { answer, cost, rule, flow };
+    let Some(limits) = plane.limits(rule, config) else { return lost };
+    let features = if single { all } else { limits.features | all & feature::DEVICE_TOTAL };
+    if features & feature::BLOCK != 0 {
+        return decide(Answer::drop(Reason::Blocked));
+    }
+    if features & feature::LIMITS == 0 {
+        return decide(Answer::pass(Reason::Conform));
+    }
     if features == feature::RATE {
         // The common case, in as few instructions as there are.
-        let burst = limits.rate.burst;
+        let (v, burst) = (limits.rate.clock.at(now), limits.rate.burst);
         let answer = match (way, settings.overflow()) {
-            (Some(way), _) => rate_alone::<L>(&set.full_at[way], v, burst, cost),
+            (Some(way), _) => {
+                let word = &set.full_at[way];
+                let answer = rate_alone::<L>(word, v, burst, cost);
+                if !single && matches!(answer.verdict(), Verdict::Drop) {
+                    bucket::heal::<L::Atomics>(word, v, burst);
+                }
+                answer
+            }
             (None, Overflow::Open) => Answer::pass(Reason::Untracked),
             (None, Overflow::Closed) => Answer::drop(Reason::Untracked),
             (None, Overflow::Shared) => match plane.state(rule) {
@@ -143,11 +182,11 @@ pub fn judge<'a, L: Plane, P: Packet + ?Sized>(plane: &'a L, packet: &P) -> Deci
                 None => Answer::drop(Reason::Untracked),
             },
         };
-        return decide(answer, flow);
+        return decide(answer);
     }
     let way = way.map_or(NO_WAY, |way| way as u32);
-    let case = Case { set: tag as u32 & settings.set_mask(), way, cost, class, now };
-    decide(plane.hear(packet, &case), flow)
+    let case = Case { set: tag as u32 & settings.set_mask(), way, rule, cost, class, now, config };
+    decide(plane.hear(packet, &case))
 }
 
 #[inline(always)]
@@ -171,38 +210,52 @@ pub struct Case {
     pub set: u32,
     /// The way of its flow, or [`NO_WAY`].
     pub way: u32,
+    /// Its rule.
+    pub rule: u32,
     /// What it costs.
     pub cost: Cost,
     /// Where its traffic class stands.
     pub class: TrafficClass,
     /// The time in nanoseconds.
     pub now: u64,
+    /// [`Plane::config`]; the lowest bit of it is enough.
+    pub config: u64,
 }
 
 /// Judges a packet by all limits there are. Looks at all of them before it charges any, so that a packet that is dropped
 /// writes to no bucket.
 #[inline(always)]
 pub fn hear<L: Plane, P: Packet + ?Sized>(plane: &L, packet: &P, case: &Case) -> Answer {
-    let &Case { set, way, cost, class, now } = case;
-    let features = plane.settings().features();
-    let (Some(limits), Some(state), Some(set)) =
-        (plane.limits(DEFAULT_RULE), plane.state(DEFAULT_RULE), plane.flows(set))
-    else {
-        return Answer::drop(Reason::Untracked);
+    let &Case { set, way, rule, cost, class, now, config } = case;
+    let lost = Answer::drop(Reason::Untracked);
+    let (Some(limits), Some(state), Some(set)) = (plane.limits(rule, config), plane.state(rule), plane.flows(set)) else {
+        return lost;
     };
-    let total = &state.device_total_full_at;
+    let all = plane.settings().features();
+    let (mut features, mut device, mut device_total) = (all, &limits.device_total, &state.device_total_full_at);
+    if !matches!(plane.settings().keying(), Keying::Single) {
+        features = all & (limits.features | feature::DEVICE_TOTAL);
+        if all & feature::DEVICE_TOTAL != 0 {
+            let (Some(limits), Some(state)) = (plane.limits(DEFAULT_RULE, config), plane.state(DEFAULT_RULE)) else {
+                return lost;
+            };
+            (device, device_total) = (&limits.device_total, &state.device_total_full_at);
+        }
+    }
+    let total = &state.total_full_at;
     if way < NO_WAY {
         let way = way as usize % table::WAYS;
-        let buckets = Buckets { rate: &set.full_at[way], more: &set.state[way].more, total };
-        return weigh::<L::Atomics, P>(&Layers::new(&buckets, limits, features, now, cost), packet, class, limits);
+        let buckets = Buckets { rate: &set.full_at[way], more: &set.state[way].more, total, device_total };
+        let layers = Layers::new(&buckets, limits, device, features, now, cost);
+        return weigh::<L::Atomics, P>(&layers, packet, class, limits);
     }
-    let buckets = Buckets { rate: &state.untracked_full_at, more: &state.untracked_more, total };
+    let buckets = Buckets { rate: &state.untracked_full_at, more: &state.untracked_more, total, device_total };
     let features = match plane.settings().overflow() {
         Overflow::Shared => features,
-        Overflow::Open => features & feature::DEVICE_TOTAL,
-        Overflow::Closed => return Answer::drop(Reason::Untracked),
+        Overflow::Open => features & (feature::TOTAL | feature::DEVICE_TOTAL),
+        Overflow::Closed => return lost,
     };
-    let layers = Layers::new(&buckets, limits, features, now, cost);
+    let layers = Layers::new(&buckets, limits, device, features, now, cost);
     weigh::<L::Atomics, P>(&layers, packet, class, limits).because(Reason::Untracked)
 }
 
@@ -218,18 +271,22 @@ fn weigh<A: Atomics, P: Packet + ?Sized>(
     }
     let mut reason = layers.meter::<A>();
     if matches!(reason, Reason::Conform) {
-        match layers.charge::<A>() {
-            Ok(()) => return Answer::pass(Reason::Conform),
-            Err(Reason::DeviceTotal) => return Answer::drop(Reason::DeviceTotal),
-            // Another CPU has used up what was there a moment ago: the packet has another colour now.
-            Err(refused) => reason = refused,
+        reason = layers.charge::<A>();
+        if matches!(reason, Reason::Conform) {
+            return Answer::pass(Reason::Conform);
         }
+        if matches!(reason, Reason::Total | Reason::DeviceTotal) {
+            return Answer::drop(reason);
+        }
+        // Another CPU has used up what was there a moment ago: the packet has another colour now.
+    } else {
+        layers.heal::<A>();
     }
     let action = if matches!(reason, Reason::Peak) { limits.violate } else { limits.exceed };
     let Some(change) = remark::plan(packet, class, action.action()) else { return Answer::drop(reason) };
     match layers.charge_excess::<A>(reason) {
-        Ok(()) => Answer::pass(reason).with(change),
-        Err(reason) => Answer::drop(reason),
+        Reason::Conform => Answer::pass(reason).with(change),
+        refused => Answer::drop(refused),
     }
 }
 
@@ -237,27 +294,34 @@ fn weigh<A: Atomics, P: Packet + ?Sized>(
 struct Identity {
     tag: u64,
     key: [u64; KEY_WORDS],
+    rule: u32,
     cost: Cost,
     class: TrafficClass,
 }
 
-struct Identify<'a, S, P: ?Sized> {
+struct Identify<'a, L, P: ?Sized> {
     packet: &'a P,
-    settings: &'a S,
+    plane: &'a L,
+    config: u64,
 }
 
-impl<S: Settings, P: Packet + ?Sized> Continuation for Identify<'_, S, P> {
+impl<L: Plane, P: Packet + ?Sized> Continuation for Identify<'_, L, P> {
     type Output = Identity;
 
     #[inline(always)]
     fn run(&self, facts: &Facts) -> Identity {
-        let key = Key::new(facts, self.settings.per(), self.settings.prefix());
-        Identity {
-            tag: key.tag(&self.settings.secret()),
-            key: key.encode(),
-            cost: cost::of(self.packet, facts, self.settings.accounting()),
-            class: facts.into(),
-        }
+        let settings = self.plane.settings();
+        let (tag, key, rule) = if matches!(settings.keying(), Keying::ByRule) {
+            let words = Key::of_flow(facts).encode();
+            let mut seeker = Seeker { words, tag: 0, now: 0, config: self.config, rule: 0 };
+            self.plane.assign(&mut seeker);
+            (seeker.tag, seeker.words, seeker.rule as u32)
+        } else {
+            let key = Key::new(facts, settings.per(), settings.prefix());
+            (key.tag(&settings.secret()), key.encode(), DEFAULT_RULE)
+        };
+        let cost = cost::of(self.packet, facts, settings.accounting());
+        Identity { tag, key, rule, cost, class: facts.into() }
     }
 }
 
@@ -278,27 +342,32 @@ impl Decision<'_> {
     }
 }
 
-impl crate::abi::RuleCounters {
-    /// Counts a packet: once by its reason, and once more if it was dropped or marked.
+impl RuleCounters {
+    /// Counts a packet: once by its reason, and once more if it was dropped or marked. Nobody else may count here, unless
+    /// they are `shared`.
     #[inline(always)]
-    pub fn count(&mut self, decision: &Decision<'_>) {
+    pub fn count<A: Atomics>(&self, decision: &Decision<'_>, shared: bool) {
         let Decision { answer, cost, .. } = *decision;
-        if let Some(reason) = self.reasons.get_mut(answer.reason_index()) {
-            reason.add(cost);
+        if let Some(reason) = self.reasons.get(answer.reason_index()) {
+            reason.count::<A>(cost, shared);
         }
         if matches!(answer.verdict(), Verdict::Drop) {
-            self.dropped.add(cost);
+            self.dropped.count::<A>(cost, shared);
         }
         if answer.is_marked() {
-            self.marked.add(cost);
+            self.marked.count::<A>(cost, shared);
         }
     }
 }
 
-impl crate::abi::Count {
+impl table::Tally {
     #[inline(always)]
-    const fn add(&mut self, cost: Cost) {
-        self.packets = self.packets.wrapping_add(cost.packets);
-        self.bytes = self.bytes.wrapping_add(cost.bytes);
+    fn count<A: Atomics>(&self, cost: Cost, shared: bool) {
+        if shared {
+            self.add::<A>(cost.packets, cost.bytes);
+        } else {
+            A::store(&self.packets, A::load(&self.packets).wrapping_add(cost.packets));
+            A::store(&self.bytes, A::load(&self.bytes).wrapping_add(cost.bytes));
+        }
     }
 }

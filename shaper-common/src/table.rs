@@ -5,8 +5,8 @@
 //! debt takes no ninth flow; what happens to that one is the attachment's overflow policy.
 //!
 //! A way is taken in two compare-and-swaps: first the bucket word, from the full value that was seen to "full now",
-//! then the tag. If two CPUs want the same way, one of the four words differs and the loser looks again. What remains is
-//! charged to the wrong bucket, not lost: a packet of the forgotten flow between the two swaps is charged to the new one,
+//! then the tag; where rules have clocks of their own, the way's [`stamp`] keeps others away meanwhile. If two CPUs want the
+//! same way, one of the words differs and the loser looks again. What remains is charged to the wrong bucket, not lost: a packet of the forgotten flow between the two swaps is charged to the new one,
 //! and if two CPUs bring the first packets of one flow at the same instant to different ways, one packet each. A CPU that
 //! is held up between its swaps (by a hypervisor, say) lets as many packets of the forgotten flow through to the new one's
 //! bucket as come meanwhile, at most a burst.
@@ -15,7 +15,6 @@ use core::mem::{offset_of, size_of};
 
 use crate::{
     atomic::{AtomicU64, Atomics},
-    bucket::debt,
     key::KEY_WORDS,
 };
 
@@ -49,7 +48,7 @@ pub struct FlowSet {
 #[repr(C)]
 #[derive(Debug, Default)]
 pub struct FlowState {
-    /// The matched rule.
+    /// Its rule's [`stamp`].
     pub rule: AtomicU64,
     /// What has passed.
     pub passed: Tally,
@@ -123,20 +122,81 @@ pub fn find<A: Atomics>(set: &FlowSet, tag: u64) -> Option<usize> {
     (0..WAYS).find(|&way| A::load(&set.tags[way]) == tag)
 }
 
-/// Takes a way for `tag`, with a bucket that is full when its clock reads `v`. `None` if all eight are in debt.
+/// The word of a way that says whose rule's clocks its buckets are on.
 ///
-/// `now` is the time in nanoseconds, `key` what people will read. `v` must be the clock of every way in the set;
-/// `others_full` says whether a way's other buckets are full. The new flow's are, with 0 in their words.
-pub fn claim<A: Atomics>(
-    set: &FlowSet,
-    tag: u64,
-    key: &[u64; KEY_WORDS],
-    v: u64,
-    now: u64,
-    others_full: impl Fn(&MoreBuckets) -> bool,
-) -> Option<usize> {
+/// Bits 0 to 31 are the rule, 32 to 62 the number of the configuration under which it was found (what of it fits), and
+/// the highest says that a CPU is moving the buckets from one rule's clocks to another's: they mean nothing meanwhile.
+/// Under [`crate::abi::Keying::Single`] the word is neither read nor written.
+pub mod stamp {
+    const MOVING: u64 = 1 << 63;
+
+    /// The word of a rule found under this configuration.
+    #[inline(always)]
+    #[must_use]
+    pub const fn of(rule: u32, config: u64) -> u64 {
+        rule as u64 | config << 32 & !MOVING
+    }
+
+    /// The rule.
+    #[inline(always)]
+    #[must_use]
+    pub const fn rule(word: u64) -> u32 {
+        word as u32
+    }
+
+    /// Whether the rule was found under this configuration, and its clocks are those of the buckets.
+    #[inline(always)]
+    #[must_use]
+    pub const fn is_of(word: u64, config: u64) -> bool {
+        word >> 32 == config & (u32::MAX >> 1) as u64
+    }
+
+    /// The word of a way that is being moved to what this word says.
+    #[inline(always)]
+    #[must_use]
+    pub const fn moving(word: u64) -> u64 {
+        word | MOVING
+    }
+
+    /// Whether some CPU is moving the buckets.
+    #[inline(always)]
+    #[must_use]
+    pub const fn is_moving(word: u64) -> bool {
+        word & MOVING != 0
+    }
+}
+
+/// What [`claim`] must know of the clocks that buckets are on.
+pub trait Clocks {
+    /// Bytes that the clock of a way's rule, which its `stamp` names, has counted since its bucket was full at `full_at`;
+    /// `None` if that or one of its other buckets is in debt.
+    fn full_for(&self, stamp: u64, full_at: u64, more: &MoreBuckets) -> Option<u64>;
+
+    /// What a new flow's bucket holds: the reading of its rule's clock.
+    fn full(&self) -> u64;
+
+    /// The new flow's [`stamp`], if ways have one.
+    fn stamp(&self) -> Option<u64>;
+}
+
+/// Who looks for a way.
+#[derive(Clone, Copy, Debug)]
+pub struct Newcomer<'a> {
+    /// Hash of its key.
+    pub tag: u64,
+    /// What people will read.
+    pub key: &'a [u64; KEY_WORDS],
+    /// The time in nanoseconds.
+    pub now: u64,
+}
+
+/// Takes a way for a flow, with buckets that are full. `None` if all eight are in debt.
+#[inline(always)]
+pub fn claim<A: Atomics>(set: &FlowSet, newcomer: &Newcomer<'_>, clocks: &impl Clocks) -> Option<usize> {
+    let &Newcomer { tag, .. } = newcomer;
     for _ in 0..CLAIM_TRIES {
-        let Candidate { way, tag: held, full_at } = candidate::<A>(set, tag, v, &others_full);
+        let found = candidate::<A>(set, tag, clocks);
+        let Candidate { way, tag: held, stamp, .. } = found;
         if way >= WAYS {
             return None;
         }
@@ -144,38 +204,61 @@ pub fn claim<A: Atomics>(
             return Some(way);
         }
         let state = &set.state[way];
-        let passed = state.passed.values::<A>();
-        let dropped = state.dropped.values::<A>();
-        let marked = A::load(&state.marked_packets);
-        let more = [&state.more.peak_full_at, &state.more.pps_full_at].map(|word| (word, A::load(word)));
-        // Once more, behind the loads: who charges after this changes what was loaded.
-        if !others_full(&state.more) {
+        let Some(new) = clocks.stamp() else {
+            if take::<A>(set, &found, newcomer, clocks) {
+                return Some(way);
+            }
+            continue;
+        };
+        // The way's rule changes, and with it what its words mean: nobody else touches it until it has changed.
+        if A::compare_exchange(&state.rule, stamp, stamp::moving(new)) != stamp {
             continue;
         }
-        if A::compare_exchange(&set.full_at[way], full_at, v) != full_at {
-            continue;
+        let taken = A::load(&set.tags[way]) == held && take::<A>(set, &found, newcomer, clocks);
+        A::store(&state.rule, if taken { new } else { stamp });
+        if taken {
+            return Some(way);
         }
-        // Words of limits that are not in force now may hold anything; the new flow must not inherit that.
-        if more.into_iter().any(|(word, held)| held != 0 && A::compare_exchange(word, held, 0) != held) {
-            continue;
-        }
-        if A::compare_exchange(&set.tags[way], held, tag) != held {
-            continue;
-        }
-        // Subtracted and not cleared: another CPU may already count packets of the new flow here.
-        state.passed.subtract::<A>(passed);
-        state.dropped.subtract::<A>(dropped);
-        A::add(&state.marked_packets, marked.wrapping_neg());
-        let identity = &set.keys[way];
-        A::store(&identity.since, now);
-        // The key goes last: a reader that finds the tag to be the hash of the key knows that the counters are the
-        // flow's own.
-        for (word, value) in identity.words.iter().zip(key) {
-            A::store(word, *value);
-        }
-        return Some(way);
     }
     None
+}
+
+/// Takes the way that was found; false if it is not any more as it was seen.
+#[inline(always)]
+fn take<A: Atomics>(set: &FlowSet, found: &Candidate, newcomer: &Newcomer<'_>, clocks: &impl Clocks) -> bool {
+    let &Newcomer { tag, key, now } = newcomer;
+    let &Candidate { way, tag: held, full_at, stamp } = found;
+    let state = &set.state[way];
+    let passed = state.passed.values::<A>();
+    let dropped = state.dropped.values::<A>();
+    let marked = A::load(&state.marked_packets);
+    let more = [&state.more.peak_full_at, &state.more.pps_full_at].map(|word| (word, A::load(word)));
+    // Once more, behind the loads: who charges after this changes what was loaded.
+    if held != EMPTY && clocks.full_for(stamp, full_at, &state.more).is_none() {
+        return false;
+    }
+    // Words of limits that are not in force now may hold anything; the new flow must not inherit that.
+    if more.into_iter().any(|(word, held)| held != 0 && A::compare_exchange(word, held, 0) != held) {
+        return false;
+    }
+    let full = clocks.full();
+    if A::compare_exchange(&set.full_at[way], full_at, full) != full_at {
+        return false;
+    }
+    if A::compare_exchange(&set.tags[way], held, tag) != held {
+        return false;
+    }
+    // Subtracted and not cleared: another CPU may already count packets of the new flow here.
+    state.passed.subtract::<A>(passed);
+    state.dropped.subtract::<A>(dropped);
+    A::add(&state.marked_packets, marked.wrapping_neg());
+    let identity = &set.keys[way];
+    A::store(&identity.since, now);
+    // The key goes last: a reader that finds the tag to be the hash of the key knows that the counters are the flow's own.
+    for (word, value) in identity.words.iter().zip(key) {
+        A::store(word, *value);
+    }
+    true
 }
 
 /// The way to take, as it was seen.
@@ -187,25 +270,29 @@ struct Candidate {
     /// the flow that looks for a way.
     tag: u64,
     full_at: u64,
+    /// Its [`stamp`].
+    stamp: u64,
 }
 
 #[inline(always)]
-fn candidate<A: Atomics>(set: &FlowSet, tag: u64, v: u64, others_full: impl Fn(&MoreBuckets) -> bool) -> Candidate {
-    let mut best = Candidate { way: WAYS, tag: EMPTY, full_at: 0 };
+fn candidate<A: Atomics>(set: &FlowSet, tag: u64, clocks: &impl Clocks) -> Candidate {
+    let mut best = Candidate { way: WAYS, tag: EMPTY, full_at: 0, stamp: 0 };
     let mut best_age = 0;
     for way in 0..WAYS {
-        // The word first: if the way is taken and charged after this, the word that was seen here is no longer there
-        // to be swapped. The other way round the debt of the flow that took an empty way could be swapped away.
+        // The words first: if the way is taken and charged after this, what was seen here is no longer there to be swapped.
+        // The other way round the debt of the flow that took an empty way could be swapped away.
+        let stamp = A::load(&set.state[way].rule);
         let full_at = A::load(&set.full_at[way]);
         let held = A::load(&set.tags[way]);
         if held == tag || held == EMPTY {
             // Ways fill in order, so the flow is in none behind an empty one.
-            return Candidate { way, tag: held, full_at };
+            return Candidate { way, tag: held, full_at, stamp };
         }
-        let age = v.wrapping_sub(full_at);
-        if debt(full_at, v) == 0 && age >= best_age && others_full(&set.state[way].more) {
+        if let Some(age) = clocks.full_for(stamp, full_at, &set.state[way].more)
+            && age >= best_age
+        {
             best_age = age;
-            best = Candidate { way, tag: held, full_at };
+            best = Candidate { way, tag: held, full_at, stamp };
         }
     }
     best

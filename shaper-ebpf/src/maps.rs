@@ -4,17 +4,16 @@
 //! tool may overwrite an element at any time; words that both sides use are atomics, and the rest is written only
 //! while no packet reads it (the inactive half of [`RULES`]).
 
-use aya_ebpf::{
-    macros::map,
-    maps::{Array, PerCpuArray},
-};
+use aya_ebpf::{macros::map, maps::Array};
 use shaper_common::{
     abi::{Control, OwnerRecord, RuleCounters, RuleLimits, RuleState},
+    rule::{Boundary, Index, Link},
     table::FlowSet,
 };
 
 /// Memory-mappable (`BPF_F_MMAPABLE`, Linux 5.5): the kernel then starts the values on a page boundary, so that a set's
-/// lines are cache lines, and the tool reads a million flows without a million system calls.
+/// lines are cache lines, and the tool reads a million flows, or writes a hundred thousand rules, without as many system
+/// calls.
 const MAPPABLE: u32 = 1 << 10;
 
 #[map]
@@ -22,14 +21,23 @@ static FLOWS: Array<FlowSet> = Array::with_max_entries(1, MAPPABLE);
 #[map]
 static CONTROL: Array<Control> = Array::with_max_entries(1, 0);
 #[map]
-static RULES: Array<RuleLimits> = Array::with_max_entries(2, 0);
+static RULES: Array<RuleLimits> = Array::with_max_entries(2, MAPPABLE);
 #[map]
-static STATES: Array<RuleState> = Array::with_max_entries(1, 0);
+static STATES: Array<RuleState> = Array::with_max_entries(1, MAPPABLE);
 #[map]
-static COUNTERS: PerCpuArray<RuleCounters> = PerCpuArray::with_max_entries(1, 0);
+static COUNTERS: Array<RuleCounters> = Array::with_max_entries(1, MAPPABLE);
+#[map]
+static INDEX: Array<Index> = Array::with_max_entries(2, 0);
+#[map]
+static BOUNDARIES: Array<Boundary> = Array::with_max_entries(1, MAPPABLE);
+#[map]
+static LINKS: Array<Link> = Array::with_max_entries(1, MAPPABLE);
 /// Only for the tool: it is created, checked and pinned with the others.
 #[map]
 static OWNER: Array<OwnerRecord> = Array::with_max_entries(2, 0);
+/// Likewise.
+#[map]
+static TEXT: Array<u64> = Array::with_max_entries(1, MAPPABLE);
 
 #[inline(always)]
 pub(crate) fn flows(set: u32) -> Option<&'static FlowSet> {
@@ -50,14 +58,31 @@ pub(crate) fn limits(element: u32) -> Option<&'static RuleLimits> {
 }
 
 #[inline(always)]
+pub(crate) fn index(half: u32) -> Option<&'static Index> {
+    // SAFETY: as above.
+    INDEX.get_ptr(half).map(|index| unsafe { &*index })
+}
+
+#[inline(always)]
+pub(crate) fn boundary(at: u32) -> Option<&'static Boundary> {
+    // SAFETY: as above.
+    BOUNDARIES.get_ptr(at).map(|boundary| unsafe { &*boundary })
+}
+
+#[inline(always)]
+pub(crate) fn link(at: u32) -> Option<&'static Link> {
+    // SAFETY: as above.
+    LINKS.get_ptr(at).map(|link| unsafe { &*link })
+}
+
+#[inline(always)]
 pub(crate) fn state(rule: u32) -> Option<&'static RuleState> {
     // SAFETY: array elements are never freed, and every word of the state is an atomic.
     STATES.get_ptr(rule).map(|state| unsafe { &*state })
 }
 
 #[inline(always)]
-pub(crate) fn counters(rule: u32) -> Option<&'static mut RuleCounters> {
-    // SAFETY: the element belongs to this CPU, and both hooks run with bottom halves disabled, so that no other
-    // program interrupts this one between two uses.
-    COUNTERS.get_ptr_mut(rule).map(|counters| unsafe { &mut *counters })
+pub(crate) fn counters(element: u32) -> Option<&'static RuleCounters> {
+    // SAFETY: array elements are never freed, and every word of the counters is an atomic.
+    COUNTERS.get_ptr(element).map(|counters| unsafe { &*counters })
 }

@@ -7,7 +7,7 @@
 use core::ptr;
 
 use shaper_common::{
-    abi::{Overflow, Settings},
+    abi::{Keying, Overflow, Settings},
     cost::{Account, Accounting},
     key::{Per, Prefix},
     packet::Link,
@@ -29,7 +29,10 @@ static SETTINGS: Settings = Settings {
     link: 0,
     overflow: 0,
     features: 0,
-    reserved: [0; 5],
+    keying: 0,
+    shard_mask: 0,
+    shared_counters: 0,
+    reserved: 0,
 };
 
 /// Reads one field as the loader has set it, not as the compiler sees it above.
@@ -48,6 +51,18 @@ impl Loaded {
     #[inline(always)]
     pub(crate) fn epoch_base() -> u64 {
         setting!(epoch_base)
+    }
+
+    /// See [`shaper_common::abi::Settings::shard_mask`].
+    #[inline(always)]
+    pub(crate) fn shard_mask() -> u16 {
+        setting!(shard_mask)
+    }
+
+    /// See [`shaper_common::abi::Settings::shared_counters`].
+    #[inline(always)]
+    pub(crate) fn shared_counters() -> bool {
+        setting!(shared_counters) != 0
     }
 }
 
@@ -94,5 +109,10 @@ impl policy::Settings for Loaded {
     #[inline(always)]
     fn features(&self) -> u8 {
         setting!(features)
+    }
+
+    #[inline(always)]
+    fn keying(&self) -> Keying {
+        Keying::from_u8(setting!(keying)).unwrap_or(Keying::ByRule)
     }
 }

@@ -41,6 +41,7 @@ impl Case {
             device_total: never,
             exceed: self.exceed.into(),
             violate: Action::Drop.into(),
+            ..RuleLimits::default()
         }
     }
 }

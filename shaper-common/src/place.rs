@@ -1,0 +1,220 @@
+//! Where rules have keys or clocks of their own: which rule a packet meets, and which way of the flow table is its own.
+//!
+//! A flow that meets another rule than before takes its debts along, byte for byte: its buckets move from the old rule's
+//! clocks to the new one's. One CPU does that, and the way's [`stamp`] keeps the others away for those few
+//! instructions.
+
+use crate::{
+    abi::{DEFAULT_RULE, Keying, RuleLimits, feature},
+    atomic::{AtomicU64, Atomics},
+    bucket::{self, Limit},
+    key::{KEY_WORDS, Key, Per, Prefix},
+    policy::{NO_WAY, Plane, Settings},
+    rule,
+    table::{self, Clocks, FlowSet, FlowState, MoreBuckets, Newcomer, stamp},
+};
+
+/// How often a CPU looks whether another one has finished moving a way, or finds it taken by somebody else.
+const MOVE_TRIES: u32 = 16;
+
+/// A packet that looks for its place. Plain numbers: the BPF object passes it to functions by reference.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Seeker {
+    /// Its key, as [`Key::encode`] makes it.
+    pub words: [u64; KEY_WORDS],
+    /// Hash of the key.
+    pub tag: u64,
+    /// The time in nanoseconds.
+    pub now: u64,
+    /// [`Plane::config`].
+    pub config: u64,
+    /// Its rule, if that is known.
+    pub rule: u64,
+}
+
+/// Where its buckets are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The way, or [`NO_WAY`].
+    pub way: u32,
+    /// The rule.
+    pub rule: u32,
+}
+
+/// Under [`Keying::ByRule`]: finds the rule of the flow whose key is in `seeker`, and leaves there the rule, the part of
+/// the key that the rule asks for, and its tag.
+#[inline(always)]
+pub fn assign<L: Plane>(plane: &L, seeker: &mut Seeker) {
+    let rule = rule::lookup(plane, seeker.config as u32 & 1, &seeker.words);
+    seeker.rule = u64::from(rule);
+    let Some(limits) = plane.limits(rule, seeker.config) else { return };
+    let per = Per::from_u8(limits.per).unwrap_or(Per::Dev);
+    let prefix = Prefix { v4: limits.prefix_v4, v6: limits.prefix_v6 };
+    let key = Key::decode(&seeker.words).unwrap_or_default().part(per, prefix);
+    seeker.words = key.encode();
+    seeker.tag = key.tag_under(limits.id, &plane.settings().secret());
+}
+
+/// The way of a flow that has none yet or, under [`Keying::Cached`], one that another configuration has stamped.
+#[inline(always)]
+pub fn admit<L: Plane>(plane: &L, seeker: &Seeker) -> Place {
+    let Seeker { ref words, tag, now, config, rule } = *seeker;
+    let cached = matches!(plane.settings().keying(), Keying::Cached);
+    let rule = if cached { rule::lookup(plane, config as u32 & 1, words) } else { rule as u32 };
+    let nowhere = Place { way: NO_WAY, rule };
+    let (Some(set), Some(limits)) = (plane.flows(tag as u32 & plane.settings().set_mask()), plane.limits(rule, config))
+    else {
+        return nowhere;
+    };
+    let clocks = RuleClocks { plane, limits, stamp: stamp::of(rule, config), now, config };
+    let way = match table::find::<L::Atomics>(set, tag) {
+        Some(way) => Some(way),
+        None => table::claim::<L::Atomics>(set, &Newcomer { tag, key: words, now }, &clocks),
+    };
+    match way {
+        Some(way) if !cached || clocks.move_in(set, way % table::WAYS, tag) => Place { way: way as u32, rule },
+        _ => nowhere,
+    }
+}
+
+/// The clocks where there is one rule.
+#[derive(Debug)]
+pub struct SingleClocks<'a, L> {
+    /// Where its limits are.
+    pub plane: &'a L,
+    /// The reading of the clock of its `rate`.
+    pub v: u64,
+    /// The time in nanoseconds.
+    pub now: u64,
+    /// [`Plane::config`].
+    pub config: u64,
+}
+
+impl<L: Plane> Clocks for SingleClocks<'_, L> {
+    #[inline(always)]
+    fn full_for(&self, _: u64, full_at: u64, more: &MoreBuckets) -> Option<u64> {
+        if bucket::debt(full_at, self.v) != 0 {
+            return None;
+        }
+        let features = self.plane.settings().features();
+        if features & (feature::PEAK | feature::PPS) != 0 {
+            let limits = self.plane.limits(DEFAULT_RULE, self.config)?;
+            if !are_full::<L::Atomics>(more, limits, features, self.now) {
+                return None;
+            }
+        }
+        Some(self.v.wrapping_sub(full_at))
+    }
+
+    #[inline(always)]
+    fn full(&self) -> u64 {
+        self.v
+    }
+
+    #[inline(always)]
+    fn stamp(&self) -> Option<u64> {
+        None
+    }
+}
+
+/// The clocks where each way has those of its rule.
+struct RuleClocks<'a, L> {
+    plane: &'a L,
+    /// Of the flow that looks for a way.
+    limits: &'a RuleLimits,
+    stamp: u64,
+    now: u64,
+    config: u64,
+}
+
+impl<L: Plane> Clocks for RuleClocks<'_, L> {
+    #[inline(always)]
+    fn full_for(&self, stamp: u64, full_at: u64, more: &MoreBuckets) -> Option<u64> {
+        if stamp::is_moving(stamp) {
+            return None;
+        }
+        let limits = self.plane.limits(stamp::rule(stamp), self.config)?;
+        let v = limits.rate.clock.at(self.now);
+        let owes = limits.features & feature::RATE != 0 && bucket::debt(full_at, v) != 0;
+        let full = !owes && are_full::<L::Atomics>(more, limits, limits.features, self.now);
+        full.then_some(v.wrapping_sub(full_at))
+    }
+
+    #[inline(always)]
+    fn full(&self) -> u64 {
+        self.limits.rate.clock.at(self.now)
+    }
+
+    #[inline(always)]
+    fn stamp(&self) -> Option<u64> {
+        Some(self.stamp)
+    }
+}
+
+impl<L: Plane> RuleClocks<'_, L> {
+    /// Puts the buckets of a way on the clocks of the flow's rule. False if that could not be done, because another CPU
+    /// takes very long or because the way belongs to another flow now.
+    #[inline(always)]
+    fn move_in(&self, set: &FlowSet, way: usize, tag: u64) -> bool {
+        let state = &set.state[way];
+        for _ in 0..MOVE_TRIES {
+            let held = L::Atomics::load(&state.rule);
+            if held == self.stamp {
+                return true;
+            }
+            if stamp::is_moving(held) {
+                continue;
+            }
+            if L::Atomics::load(&set.tags[way]) != tag {
+                return false;
+            }
+            let stays = stamp::rule(held) == stamp::rule(self.stamp);
+            let next = if stays { self.stamp } else { stamp::moving(self.stamp) };
+            if L::Atomics::compare_exchange(&state.rule, held, next) != held {
+                continue;
+            }
+            if !stays {
+                self.convert(stamp::rule(held), &set.full_at[way], state);
+                L::Atomics::store(&state.rule, self.stamp);
+            }
+            return true;
+        }
+        false
+    }
+
+    #[inline(always)]
+    fn convert(&self, old: u32, full_at: &AtomicU64, state: &FlowState) {
+        let Some(old) = self.plane.limits(old, self.config) else { return };
+        let new = self.limits;
+        let both = old.features & new.features;
+        let MoreBuckets { peak_full_at, pps_full_at } = &state.more;
+        self.carry_debt(both & feature::RATE != 0, full_at, &old.rate, &new.rate);
+        self.carry_debt(both & feature::PEAK != 0, peak_full_at, &old.peak, &new.peak);
+        self.carry_debt(both & feature::PPS != 0, pps_full_at, &old.pps, &new.pps);
+    }
+
+    /// Takes a debt from one clock to another. A limit that the flow did not have until now, or has no more, starts full.
+    #[inline(always)]
+    fn carry_debt(&self, both: bool, word: &AtomicU64, old: &Limit, new: &Limit) {
+        for _ in 0..MOVE_TRIES {
+            let held = L::Atomics::load(word);
+            let debt = if both { bucket::debt(held, old.clock.at(self.now)) } else { 0 };
+            let debt = if debt > new.burst { new.burst } else { debt };
+            let moved = if debt == 0 { 0 } else { new.clock.at(self.now).wrapping_add(debt) };
+            // Somebody who found the way before it was being moved may charge it still.
+            if L::Atomics::compare_exchange(word, held, moved) == held {
+                return;
+            }
+        }
+    }
+}
+
+/// Whether the buckets of a key besides that of its `rate` are full, as far as there are such limits.
+#[inline(always)]
+fn are_full<A: Atomics>(more: &MoreBuckets, limits: &RuleLimits, features: u8, now: u64) -> bool {
+    let owes = |bit, word, limit: &Limit| {
+        features & bit != 0 && bucket::debt(A::load(word), limit.clock.at(now)) != 0
+    };
+    !owes(feature::PEAK, &more.peak_full_at, &limits.peak) && !owes(feature::PPS, &more.pps_full_at, &limits.pps)
+}
