@@ -27,28 +27,22 @@ pub struct Seeker {
     pub tag: u64,
     /// The time in nanoseconds.
     pub now: u64,
-    /// [`Plane::config`].
-    pub config: u64,
+    /// [`Plane::config`]; what of it fits is enough for a [`stamp`].
+    pub config: u32,
     /// Its rule, if that is known.
-    pub rule: u64,
-}
-
-/// Where its buckets are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
-    /// The way, or [`NO_WAY`].
-    pub way: u32,
-    /// The rule.
     pub rule: u32,
 }
 
-/// Under [`Keying::ByRule`]: finds the rule of the flow whose key is in `seeker`, and leaves there the rule, the part of
-/// the key that the rule asks for, and its tag.
+/// Finds the rule of the flow whose key is in `seeker` and leaves it there; under [`Keying::ByRule`] also the part of the
+/// key that the rule asks for, and its tag.
 #[inline(always)]
 pub fn assign<L: Plane>(plane: &L, seeker: &mut Seeker) {
-    let rule = rule::lookup(plane, seeker.config as u32 & 1, &seeker.words);
-    seeker.rule = u64::from(rule);
-    let Some(limits) = plane.limits(rule, seeker.config) else { return };
+    let rule = rule::lookup(plane, seeker.config & 1, &seeker.words);
+    seeker.rule = rule;
+    if !matches!(plane.settings().keying(), Keying::ByRule) {
+        return;
+    }
+    let Some(limits) = plane.limits(rule, seeker.config.into()) else { return };
     let per = Per::from_u8(limits.per).unwrap_or(Per::Dev);
     let prefix = Prefix { v4: limits.prefix_v4, v6: limits.prefix_v6 };
     let key = Key::decode(&seeker.words).unwrap_or_default().part(per, prefix);
@@ -56,25 +50,22 @@ pub fn assign<L: Plane>(plane: &L, seeker: &mut Seeker) {
     seeker.tag = key.tag_under(limits.id, &plane.settings().secret());
 }
 
-/// The way of a flow that has none yet or, under [`Keying::Cached`], one that another configuration has stamped.
+/// Takes a way for a flow that has none, whose rule is in `seeker`; [`NO_WAY`] if there is no room.
 #[inline(always)]
-pub fn admit<L: Plane>(plane: &L, seeker: &Seeker) -> Place {
-    let Seeker { ref words, tag, now, config, rule } = *seeker;
-    let cached = matches!(plane.settings().keying(), Keying::Cached);
-    let rule = if cached { rule::lookup(plane, config as u32 & 1, words) } else { rule as u32 };
-    let nowhere = Place { way: NO_WAY, rule };
-    let (Some(set), Some(limits)) = (plane.flows(tag as u32 & plane.settings().set_mask()), plane.limits(rule, config))
-    else {
-        return nowhere;
-    };
-    let clocks = RuleClocks { plane, limits, stamp: stamp::of(rule, config), now, config };
-    let way = match table::find::<L::Atomics>(set, tag) {
-        Some(way) => Some(way),
-        None => table::claim::<L::Atomics>(set, &Newcomer { tag, key: words, now }, &clocks),
-    };
-    match way {
-        Some(way) if !cached || clocks.move_in(set, way % table::WAYS, tag) => Place { way: way as u32, rule },
-        _ => nowhere,
+pub fn enter<L: Plane>(plane: &L, seeker: &Seeker) -> u32 {
+    let &Seeker { ref words, tag, now, .. } = seeker;
+    let Some((set, clocks)) = RuleClocks::of(plane, seeker) else { return NO_WAY };
+    table::claim::<L::Atomics>(set, &Newcomer { tag, key: words, now }, &clocks).map_or(NO_WAY, |way| way as u32)
+}
+
+/// Puts the buckets of a flow that another configuration has stamped on the clocks of its rule, which is in `seeker`; its
+/// way, or [`NO_WAY`] if that could not be done.
+#[inline(always)]
+pub fn move_in<L: Plane>(plane: &L, seeker: &Seeker) -> u32 {
+    let Some((set, clocks)) = RuleClocks::of(plane, seeker) else { return NO_WAY };
+    match table::find::<L::Atomics>(set, seeker.tag) {
+        Some(way) if clocks.move_in(set, way % table::WAYS) => way as u32,
+        _ => NO_WAY,
     }
 }
 
@@ -121,42 +112,83 @@ impl<L: Plane> Clocks for SingleClocks<'_, L> {
 /// The clocks where each way has those of its rule.
 struct RuleClocks<'a, L> {
     plane: &'a L,
+    seeker: &'a Seeker,
     /// Of the flow that looks for a way.
     limits: &'a RuleLimits,
     stamp: u64,
-    now: u64,
-    config: u64,
 }
 
 impl<L: Plane> Clocks for RuleClocks<'_, L> {
     #[inline(always)]
     fn full_for(&self, stamp: u64, full_at: u64, more: &MoreBuckets) -> Option<u64> {
-        if stamp::is_moving(stamp) {
-            return None;
-        }
-        let limits = self.plane.limits(stamp::rule(stamp), self.config)?;
-        let v = limits.rate.clock.at(self.now);
-        let owes = limits.features & feature::RATE != 0 && bucket::debt(full_at, v) != 0;
-        let full = !owes && are_full::<L::Atomics>(more, limits, limits.features, self.now);
-        full.then_some(v.wrapping_sub(full_at))
+        let age = self.plane.full_for(&Way { stamp, full_at, more, now: self.seeker.now, config: self.seeker.config.into() });
+        (age != IN_DEBT).then_some(age)
     }
 
     #[inline(always)]
     fn full(&self) -> u64 {
-        self.limits.rate.clock.at(self.now)
+        self.limits.rate.clock.at(self.seeker.now)
     }
 
     #[inline(always)]
     fn stamp(&self) -> Option<u64> {
         Some(self.stamp)
     }
+
+    #[inline(always)]
+    fn blur(&self, way: usize) -> usize {
+        self.plane.blur(way)
+    }
 }
 
-impl<L: Plane> RuleClocks<'_, L> {
+/// A way whose buckets may be full.
+#[derive(Clone, Copy, Debug)]
+pub struct Way<'a> {
+    /// Its [`stamp`].
+    pub stamp: u64,
+    /// Its bucket.
+    pub full_at: u64,
+    /// Its other buckets.
+    pub more: &'a MoreBuckets,
+    /// The time in nanoseconds.
+    pub now: u64,
+    /// [`Plane::config`].
+    pub config: u64,
+}
+
+/// What [`full_for`] says of a way with a bucket that is not full.
+pub const IN_DEBT: u64 = u64::MAX;
+
+/// [`Clocks::full_for`] by the clocks of the way's rule, or [`IN_DEBT`].
+#[inline(always)]
+pub fn full_for<L: Plane>(plane: &L, way: &Way<'_>) -> u64 {
+    let &Way { stamp, full_at, more, now, config } = way;
+    if stamp::is_moving(stamp) {
+        return IN_DEBT;
+    }
+    let Some(limits) = plane.limits(stamp::rule(stamp), config) else { return IN_DEBT };
+    let v = limits.rate.clock.at(now);
+    let owes = limits.features & feature::RATE != 0 && bucket::debt(full_at, v) != 0;
+    if owes || !are_full::<L::Atomics>(more, limits, limits.features, now) {
+        return IN_DEBT;
+    }
+    v.wrapping_sub(full_at)
+}
+
+impl<'a, L: Plane> RuleClocks<'a, L> {
+    /// The set of a flow and the clocks of its rule.
+    #[inline(always)]
+    fn of(plane: &'a L, seeker: &'a Seeker) -> Option<(&'a FlowSet, Self)> {
+        let config = seeker.config.into();
+        let set = plane.flows(seeker.tag as u32 & plane.settings().set_mask())?;
+        let limits = plane.limits(seeker.rule, config)?;
+        Some((set, Self { plane, seeker, limits, stamp: stamp::of(seeker.rule, config) }))
+    }
+
     /// Puts the buckets of a way on the clocks of the flow's rule. False if that could not be done, because another CPU
     /// takes very long or because the way belongs to another flow now.
     #[inline(always)]
-    fn move_in(&self, set: &FlowSet, way: usize, tag: u64) -> bool {
+    fn move_in(&self, set: &FlowSet, way: usize) -> bool {
         let state = &set.state[way];
         for _ in 0..MOVE_TRIES {
             let held = L::Atomics::load(&state.rule);
@@ -166,7 +198,7 @@ impl<L: Plane> RuleClocks<'_, L> {
             if stamp::is_moving(held) {
                 continue;
             }
-            if L::Atomics::load(&set.tags[way]) != tag {
+            if L::Atomics::load(&set.tags[way]) != self.seeker.tag {
                 return false;
             }
             let stays = stamp::rule(held) == stamp::rule(self.stamp);
@@ -185,7 +217,7 @@ impl<L: Plane> RuleClocks<'_, L> {
 
     #[inline(always)]
     fn convert(&self, old: u32, full_at: &AtomicU64, state: &FlowState) {
-        let Some(old) = self.plane.limits(old, self.config) else { return };
+        let Some(old) = self.plane.limits(old, self.seeker.config.into()) else { return };
         let new = self.limits;
         let both = old.features & new.features;
         let MoreBuckets { peak_full_at, pps_full_at } = &state.more;
@@ -199,9 +231,9 @@ impl<L: Plane> RuleClocks<'_, L> {
     fn carry_debt(&self, both: bool, word: &AtomicU64, old: &Limit, new: &Limit) {
         for _ in 0..MOVE_TRIES {
             let held = L::Atomics::load(word);
-            let debt = if both { bucket::debt(held, old.clock.at(self.now)) } else { 0 };
+            let debt = if both { bucket::debt(held, old.clock.at(self.seeker.now)) } else { 0 };
             let debt = if debt > new.burst { new.burst } else { debt };
-            let moved = if debt == 0 { 0 } else { new.clock.at(self.now).wrapping_add(debt) };
+            let moved = if debt == 0 { 0 } else { new.clock.at(self.seeker.now).wrapping_add(debt) };
             // Somebody who found the way before it was being moved may charge it still.
             if L::Atomics::compare_exchange(word, held, moved) == held {
                 return;

@@ -4,7 +4,7 @@
 //! once, where it leaves.
 
 use crate::{
-    abi::{DEFAULT_RULE, Keying, Overflow, RuleCounters, RuleLimits, RuleState, feature},
+    abi::{DEFAULT_RULE, Keying, Overflow, RuleCounters, RuleCounts, RuleLimits, RuleState, feature},
     answer::Answer,
     atomic::{AtomicU64, Atomics},
     bucket,
@@ -12,7 +12,7 @@ use crate::{
     key::{KEY_WORDS, Key, Per, Prefix},
     layers::{Buckets, Layers},
     packet::{self, Continuation, Facts, Link, Packet},
-    place::{self, Place, Seeker, SingleClocks},
+    place::{self, Seeker, SingleClocks, Way},
     remark::{self, TrafficClass},
     rule::Rules,
     siphash::SipKey,
@@ -80,13 +80,37 @@ pub trait Plane: Rules {
         place::assign(self, seeker);
     }
 
-    /// [`place::admit`].
+    /// [`place::enter`].
     #[inline(always)]
-    fn admit(&self, seeker: &Seeker) -> Place
+    fn enter(&self, seeker: &Seeker) -> u32
     where
         Self: Sized,
     {
-        place::admit(self, seeker)
+        place::enter(self, seeker)
+    }
+
+    /// [`place::move_in`].
+    #[inline(always)]
+    fn move_in(&self, seeker: &Seeker) -> u32
+    where
+        Self: Sized,
+    {
+        place::move_in(self, seeker)
+    }
+
+    /// [`place::full_for`].
+    #[inline(always)]
+    fn full_for(&self, way: &Way<'_>) -> u64
+    where
+        Self: Sized,
+    {
+        place::full_for(self, way)
+    }
+
+    /// See [`table::Clocks::blur`].
+    #[inline(always)]
+    fn blur(&self, way: usize) -> usize {
+        way
     }
 
     /// [`hear`].
@@ -147,9 +171,13 @@ pub fn judge<'a, L: Plane, P: Packet + ?Sized>(plane: &'a L, packet: &P) -> Deci
         (Keying::Cached, Some(way)) if stamp::is_of(L::Atomics::load(&set.state[way].rule), config) => {
             (stamp::rule(L::Atomics::load(&set.state[way].rule)), Some(way))
         }
-        (Keying::Cached | Keying::ByRule, _) => {
-            let Place { way, rule } = plane.admit(&Seeker { words: key, tag, now, config, rule: u64::from(rule) });
-            (rule, (way < NO_WAY).then_some(way as usize))
+        (Keying::Cached | Keying::ByRule, known) => {
+            let mut seeker = Seeker { words: key, tag, now, config: config as u32, rule };
+            if matches!(keying, Keying::Cached) {
+                plane.assign(&mut seeker);
+            }
+            let way = if known.is_some() { plane.move_in(&seeker) } else { plane.enter(&seeker) };
+            (seeker.rule, (way < NO_WAY).then_some(way as usize))
         }
     };
     let way = way.map(|way| way % table::WAYS);
@@ -313,9 +341,9 @@ impl<L: Plane, P: Packet + ?Sized> Continuation for Identify<'_, L, P> {
         let settings = self.plane.settings();
         let (tag, key, rule) = if matches!(settings.keying(), Keying::ByRule) {
             let words = Key::of_flow(facts).encode();
-            let mut seeker = Seeker { words, tag: 0, now: 0, config: self.config, rule: 0 };
+            let mut seeker = Seeker { words, tag: 0, now: 0, config: self.config as u32, rule: 0 };
             self.plane.assign(&mut seeker);
-            (seeker.tag, seeker.words, seeker.rule as u32)
+            (seeker.tag, seeker.words, seeker.rule)
         } else {
             let key = Key::new(facts, settings.per(), settings.prefix());
             (key.tag(&settings.secret()), key.encode(), DEFAULT_RULE)
@@ -356,6 +384,18 @@ impl RuleCounters {
         }
         if answer.is_marked() {
             self.marked.count::<A>(cost, shared);
+        }
+    }
+}
+
+impl RuleCounts {
+    /// Adds what one shard has counted.
+    pub fn add<A: Atomics>(&mut self, shard: &RuleCounters) {
+        let RuleCounters { reasons, dropped, marked, .. } = shard;
+        let parts = self.reasons.iter_mut().zip(reasons);
+        for (sum, tally) in parts.chain([(&mut self.dropped, dropped), (&mut self.marked, marked)]) {
+            sum.packets = sum.packets.wrapping_add(A::load(&tally.packets));
+            sum.bytes = sum.bytes.wrapping_add(A::load(&tally.bytes));
         }
     }
 }

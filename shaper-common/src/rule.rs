@@ -98,6 +98,18 @@ pub trait Rules {
     fn boundary(&self, at: u32) -> Option<&Boundary>;
     /// The link of this number.
     fn link(&self, at: u32) -> Option<&Link>;
+
+    /// [`interval`]; a call of its own in the BPF object.
+    #[inline(always)]
+    fn interval(&self, table: Table, address: [u64; 2]) -> u32 {
+        interval(self, table, address)
+    }
+
+    /// [`first_fit`], likewise.
+    #[inline(always)]
+    fn first_fit(&self, chain: u32, tail: u64) -> u32 {
+        first_fit(self, chain, tail)
+    }
 }
 
 impl Index {
@@ -137,46 +149,31 @@ pub const fn has_ports(protocol: u8) -> bool {
 #[inline(always)]
 #[must_use]
 pub fn lookup<R: Rules + ?Sized>(rules: &R, half: u32, words: &[u64; KEY_WORDS]) -> u32 {
-    let tail = Tail::new(words[4]);
     let v6 = match Key::family_of(words) {
         Family::V4 => false,
         Family::V6 => true,
         Family::None => return DEFAULT_RULE,
     };
     let Some(index) = rules.index(half) else { return DEFAULT_RULE };
-    let src = first_match(rules, index.tables[Index::of(End::Src, v6)], number([words[0], words[1]]), tail);
-    let dst = first_match(rules, index.tables[Index::of(End::Dst, v6)], number([words[2], words[3]]), tail);
-    if src.rank >= dst.rank { src.rule } else { dst.rule }
-}
-
-/// A rule that matches. Its rank is 0 if none does.
-#[derive(Clone, Copy)]
-struct Match {
-    rank: u64,
-    rule: u32,
-}
-
-const NO_MATCH: Match = Match { rank: 0, rule: DEFAULT_RULE };
-
-#[inline(always)]
-fn first_match<R: Rules + ?Sized>(rules: &R, table: Table, address: [u64; 2], tail: Tail) -> Match {
-    let mut at = interval(rules, table, address);
-    for _ in 0..MAX_CHAIN {
-        if at == NO_LINK {
-            break;
+    let mut best = Link { rule: DEFAULT_RULE, ..Link::default() };
+    for (end, address) in [(End::Src, [words[0], words[1]]), (End::Dst, [words[2], words[3]])] {
+        let table = index.tables[Index::of(end, v6)];
+        let chain = rules.interval(table, number(address));
+        let at = rules.first_fit(chain, words[4]);
+        if let Some(link) = rules.link(at)
+            && at != NO_LINK
+            && link.rank > best.rank
+        {
+            best = *link;
         }
-        let Some(link) = rules.link(at) else { break };
-        if tail.fits(link) {
-            return Match { rank: link.rank, rule: link.rule };
-        }
-        at = link.next;
     }
-    NO_MATCH
+    best.rule
 }
 
 /// The chain of the interval that holds an address: the one with the last boundary that is not behind it.
 #[inline(always)]
-fn interval<R: Rules + ?Sized>(rules: &R, table: Table, address: [u64; 2]) -> u32 {
+#[must_use]
+pub fn interval<R: Rules + ?Sized>(rules: &R, table: Table, address: [u64; 2]) -> u32 {
     let Table { mut first, mut len } = table;
     if len == 0 {
         return NO_LINK;
@@ -193,6 +190,25 @@ fn interval<R: Rules + ?Sized>(rules: &R, table: Table, address: [u64; 2]) -> u3
         len -= half;
     }
     rules.boundary(first).map_or(NO_LINK, |boundary| boundary.link as u32)
+}
+
+/// The first link of a chain that fits ports and protocol, the last word of [`Key::encode`]; or [`NO_LINK`].
+#[inline(always)]
+#[must_use]
+pub fn first_fit<R: Rules + ?Sized>(rules: &R, chain: u32, tail: u64) -> u32 {
+    let tail = Tail::new(tail);
+    let mut at = chain;
+    for _ in 0..MAX_CHAIN {
+        if at == NO_LINK {
+            break;
+        }
+        let Some(link) = rules.link(at) else { break };
+        if tail.fits(link) {
+            return at;
+        }
+        at = link.next;
+    }
+    NO_LINK
 }
 
 /// 1 if `a < b`, else 0.

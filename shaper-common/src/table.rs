@@ -177,6 +177,13 @@ pub trait Clocks {
 
     /// The new flow's [`stamp`], if ways have one.
     fn stamp(&self) -> Option<u64>;
+
+    /// The same way, of which a verifier need only know that it is less than [`WAYS`]: else it would follow each of them
+    /// to the end.
+    #[inline(always)]
+    fn blur(&self, way: usize) -> usize {
+        way
+    }
 }
 
 /// Who looks for a way.
@@ -203,9 +210,10 @@ pub fn claim<A: Atomics>(set: &FlowSet, newcomer: &Newcomer<'_>, clocks: &impl C
         if held == tag {
             return Some(way);
         }
+        let way = clocks.blur(way) % WAYS;
         let state = &set.state[way];
         let Some(new) = clocks.stamp() else {
-            if take::<A>(set, &found, newcomer, clocks) {
+            if take::<A>(set, way, &found, newcomer, clocks) {
                 return Some(way);
             }
             continue;
@@ -214,7 +222,7 @@ pub fn claim<A: Atomics>(set: &FlowSet, newcomer: &Newcomer<'_>, clocks: &impl C
         if A::compare_exchange(&state.rule, stamp, stamp::moving(new)) != stamp {
             continue;
         }
-        let taken = A::load(&set.tags[way]) == held && take::<A>(set, &found, newcomer, clocks);
+        let taken = A::load(&set.tags[way]) == held && take::<A>(set, way, &found, newcomer, clocks);
         A::store(&state.rule, if taken { new } else { stamp });
         if taken {
             return Some(way);
@@ -225,20 +233,21 @@ pub fn claim<A: Atomics>(set: &FlowSet, newcomer: &Newcomer<'_>, clocks: &impl C
 
 /// Takes the way that was found; false if it is not any more as it was seen.
 #[inline(always)]
-fn take<A: Atomics>(set: &FlowSet, found: &Candidate, newcomer: &Newcomer<'_>, clocks: &impl Clocks) -> bool {
+fn take<A: Atomics>(set: &FlowSet, way: usize, found: &Candidate, newcomer: &Newcomer<'_>, clocks: &impl Clocks) -> bool {
     let &Newcomer { tag, key, now } = newcomer;
-    let &Candidate { way, tag: held, full_at, stamp } = found;
+    let &Candidate { tag: held, full_at, stamp, .. } = found;
     let state = &set.state[way];
     let passed = state.passed.values::<A>();
     let dropped = state.dropped.values::<A>();
     let marked = A::load(&state.marked_packets);
-    let more = [&state.more.peak_full_at, &state.more.pps_full_at].map(|word| (word, A::load(word)));
+    let MoreBuckets { peak_full_at, pps_full_at } = &state.more;
+    let (peak, pps) = (A::load(peak_full_at), A::load(pps_full_at));
     // Once more, behind the loads: who charges after this changes what was loaded.
     if held != EMPTY && clocks.full_for(stamp, full_at, &state.more).is_none() {
         return false;
     }
     // Words of limits that are not in force now may hold anything; the new flow must not inherit that.
-    if more.into_iter().any(|(word, held)| held != 0 && A::compare_exchange(word, held, 0) != held) {
+    if !clear::<A>(peak_full_at, peak) || !clear::<A>(pps_full_at, pps) {
         return false;
     }
     let full = clocks.full();
@@ -259,6 +268,12 @@ fn take<A: Atomics>(set: &FlowSet, found: &Candidate, newcomer: &Newcomer<'_>, c
         A::store(word, *value);
     }
     true
+}
+
+/// Makes a word 0 that was seen to be `held`; false if it is not any more.
+#[inline(always)]
+fn clear<A: Atomics>(word: &AtomicU64, held: u64) -> bool {
+    held == 0 || A::compare_exchange(word, held, 0) == held
 }
 
 /// The way to take, as it was seen.

@@ -160,7 +160,7 @@ impl Rewrite for Skb {
 /// one sum and dereference another that is equal. It is not declared pure, so that it is not duplicated either, and it is
 /// a move to itself, because line information for no instruction at all is refused when the program is loaded.
 #[inline(always)]
-fn opaque(mut n: usize) -> usize {
+pub(crate) fn opaque(mut n: usize) -> usize {
     // SAFETY: the register keeps its value.
     unsafe { asm!("{n} = {n}", n = inout(reg) n, options(nomem, nostack)) };
     n

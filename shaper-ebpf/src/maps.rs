@@ -4,9 +4,13 @@
 //! tool may overwrite an element at any time; words that both sides use are atomics, and the rest is written only
 //! while no packet reads it (the inactive half of [`RULES`]).
 
-use aya_ebpf::{macros::map, maps::Array};
+use aya_ebpf::{
+    macros::map,
+    maps::{Array, PerCpuArray},
+};
 use shaper_common::{
     abi::{Control, OwnerRecord, RuleCounters, RuleLimits, RuleState},
+    place::Seeker,
     rule::{Boundary, Index, Link},
     table::FlowSet,
 };
@@ -32,6 +36,9 @@ static INDEX: Array<Index> = Array::with_max_entries(2, 0);
 static BOUNDARIES: Array<Boundary> = Array::with_max_entries(1, MAPPABLE);
 #[map]
 static LINKS: Array<Link> = Array::with_max_entries(1, MAPPABLE);
+/// What functions of a program pass to each other, where there is no room on the stack.
+#[map]
+static SEEKER: PerCpuArray<Seeker> = PerCpuArray::with_max_entries(1, 0);
 /// Only for the tool: it is created, checked and pinned with the others.
 #[map]
 static OWNER: Array<OwnerRecord> = Array::with_max_entries(2, 0);
@@ -85,4 +92,11 @@ pub(crate) fn state(rule: u32) -> Option<&'static RuleState> {
 pub(crate) fn counters(element: u32) -> Option<&'static RuleCounters> {
     // SAFETY: array elements are never freed, and every word of the counters is an atomic.
     COUNTERS.get_ptr(element).map(|counters| unsafe { &*counters })
+}
+
+#[inline(always)]
+pub(crate) fn seeker() -> Option<&'static mut Seeker> {
+    // SAFETY: the element belongs to this CPU, both hooks run with bottom halves disabled, so that no other program
+    // interrupts this one, and no function of a program holds the reference while it calls another that takes it.
+    SEEKER.get_ptr_mut(0).map(|seeker| unsafe { &mut *seeker })
 }

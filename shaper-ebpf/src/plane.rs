@@ -6,14 +6,14 @@ use shaper_common::{
     answer::Answer,
     cost::Cost,
     packet::Packet,
-    place::{self, Place, Seeker},
+    place::{self, Seeker, Way},
     policy::{self, Case, Plane},
     remark::TrafficClass,
-    rule::{Boundary, Index, Link, Rules},
-    table::{self, FlowSet, Newcomer},
+    rule::{self, Boundary, Index, Link, Rules, Table},
+    table::{self, FlowSet, MoreBuckets, Newcomer},
 };
 
-use crate::{atomic::Bpf, context::Skb, maps, settings::Loaded};
+use crate::{atomic::Bpf, context::{Skb, opaque}, maps, settings::Loaded};
 
 /// The attachment this program serves, during the way of one packet.
 pub(crate) struct Attachment {
@@ -40,6 +40,17 @@ impl Rules for Attachment {
     #[inline(always)]
     fn link(&self, at: u32) -> Option<&Link> {
         maps::link(at)
+    }
+
+    /// A function of its own that the verifier checks by itself, whatever leads there; so is the next.
+    #[inline(always)]
+    fn interval(&self, table: Table, address: [u64; 2]) -> u32 {
+        shaper_interval(u64::from(table.first) | u64::from(table.len) << 32, address[0], address[1]) as u32
+    }
+
+    #[inline(always)]
+    fn first_fit(&self, chain: u32, tail: u64) -> u32 {
+        shaper_first_fit(chain.into(), tail) as u32
     }
 }
 
@@ -86,16 +97,39 @@ impl Plane for Attachment {
         (way < table::WAYS as u64).then_some(way as usize)
     }
 
-    /// A function of its own that the verifier checks by itself, whatever leads there; so are the next two.
+    /// A function of its own that the verifier checks by itself, whatever leads there; so are those that follow.
     #[inline(always)]
     fn assign(&self, seeker: &mut Seeker) {
-        shaper_assign(seeker);
+        pass(seeker);
+        shaper_assign();
+        if let Some(passed) = maps::seeker() {
+            *seeker = *passed;
+        }
     }
 
     #[inline(always)]
-    fn admit(&self, seeker: &Seeker) -> Place {
-        let place = shaper_admit(seeker);
-        Place { way: place as u32 & 0xff, rule: (place >> 32) as u32 }
+    fn enter(&self, seeker: &Seeker) -> u32 {
+        pass(seeker);
+        shaper_enter() as u32
+    }
+
+    #[inline(always)]
+    fn move_in(&self, seeker: &Seeker) -> u32 {
+        pass(seeker);
+        shaper_move_in() as u32
+    }
+
+    #[inline(always)]
+    fn full_for(&self, way: &Way<'_>) -> u64 {
+        let &Way { stamp, full_at, more, now, config } = way;
+        shaper_full_for(stamp, full_at, more, now, config)
+    }
+
+    #[inline(always)]
+    fn blur(&self, way: usize) -> usize {
+        // Both are the same word, so the difference is nothing; the verifier takes it for anything.
+        let epoch = maps::epoch() as usize;
+        (way ^ epoch ^ opaque(epoch)) % table::WAYS
     }
 
     #[inline(always)]
@@ -110,20 +144,60 @@ impl Plane for Attachment {
 /// An attachment for what needs no packet.
 const NO_PACKET: Attachment = Attachment { skb: core::ptr::null_mut() };
 
+/// Leaves a seeker where the functions below find it: there is no room for it on the stack.
+#[inline(always)]
+fn pass(seeker: &Seeker) {
+    if let Some(passed) = maps::seeker() {
+        *passed = *seeker;
+    }
+}
+
 /// [`place::assign`].
 #[unsafe(no_mangle)]
 #[inline(never)]
-extern "C" fn shaper_assign(seeker: &mut Seeker) -> u64 {
-    place::assign(&NO_PACKET, seeker);
+extern "C" fn shaper_assign() -> u64 {
+    if let Some(seeker) = maps::seeker() {
+        place::assign(&NO_PACKET, seeker);
+    }
     0
 }
 
-/// [`place::admit`]: the way, and the rule in the upper half.
+/// [`place::enter`].
 #[unsafe(no_mangle)]
 #[inline(never)]
-extern "C" fn shaper_admit(seeker: &Seeker) -> u64 {
-    let Place { way, rule } = place::admit(&NO_PACKET, seeker);
-    u64::from(way) | u64::from(rule) << 32
+extern "C" fn shaper_enter() -> u64 {
+    maps::seeker().map_or(policy::NO_WAY, |seeker| place::enter(&NO_PACKET, seeker)).into()
+}
+
+/// [`place::move_in`].
+#[unsafe(no_mangle)]
+#[inline(never)]
+extern "C" fn shaper_move_in() -> u64 {
+    maps::seeker().map_or(policy::NO_WAY, |seeker| place::move_in(&NO_PACKET, seeker)).into()
+}
+
+/// [`rule::interval`].
+#[unsafe(no_mangle)]
+#[inline(never)]
+extern "C" fn shaper_interval(table: u64, high: u64, low: u64) -> u64 {
+    let table = Table { first: table as u32, len: (table >> 32) as u32 };
+    rule::interval(&NO_PACKET, table, [high, low]).into()
+}
+
+/// [`rule::first_fit`].
+#[unsafe(no_mangle)]
+#[inline(never)]
+extern "C" fn shaper_first_fit(chain: u64, tail: u64) -> u64 {
+    rule::first_fit(&NO_PACKET, chain as u32, tail).into()
+}
+
+/// [`place::full_for`].
+#[unsafe(no_mangle)]
+#[inline(never)]
+extern "C" fn shaper_full_for(stamp: u64, full_at: u64, more: *const MoreBuckets, now: u64, config: u64) -> u64 {
+    // SAFETY: the only caller passes a reference into a map.
+    let Some(more) = (unsafe { more.as_ref() }) else { return place::IN_DEBT };
+    place::full_for(&NO_PACKET, &Way { stamp, full_at, more, now, config })
 }
 
 /// Bytes of a packet are less than this power of two, packets less than the rest.

@@ -9,9 +9,12 @@ use std::{cell::RefCell, collections::HashMap, rc::Rc, thread};
 use shaper_common::{
     atomic::{Atomics, Native},
     bucket::{charge, debt},
-    table::{FlowSet, WAYS, claim, find},
+    table::{FlowSet, Newcomer, WAYS, claim, find},
 };
-use tests::model::interleaving::{self, Scripted};
+use tests::model::{
+    clocks::OneClock,
+    interleaving::{self, Scripted},
+};
 
 const V: u64 = 1 << 40;
 const BURST: u64 = 1 << 20;
@@ -48,7 +51,7 @@ fn set_with_room_for_one() -> FlowSet {
 
 /// A packet on its way through the table; `None` if it found no way.
 fn packet<A: Atomics>(set: &FlowSet, tag: u64, bytes: u64) -> Option<usize> {
-    let way = find::<A>(set, tag).or_else(|| claim::<A>(set, tag, &[tag; 5], V, 0, |_| true))?;
+    let way = find::<A>(set, tag).or_else(|| claim::<A>(set, &Newcomer { tag: tag, key: &[tag; 5], now: 0 }, &OneClock(V)))?;
     assert!(charge::<A>(&set.full_at[way], V, BURST, bytes), "there is room for all");
     set.state[way].passed.add::<A>(1, bytes);
     Some(way)

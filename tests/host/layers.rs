@@ -148,6 +148,7 @@ proptest! {
             device_total: limit(drawn.total),
             exceed: action(drawn.exceed),
             violate: action(drawn.violate),
+            ..RuleLimits::default()
         };
         let settings = Settings { features: drawn.features, set_mask: 63, ..SETTINGS };
         let mut plane = HostPlane::with_limits(settings, limits, START);

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use shaper_common::{
-    abi::{Count, Overflow, RuleCounters, Settings},
+    abi::{Count, Overflow, RuleCounts, Settings},
     bucket::Limit,
     cost::Account,
     key::{Key, Per},
@@ -37,7 +37,10 @@ pub(crate) const SETTINGS: Settings = Settings {
     link: Link::Ethernet as u8,
     overflow: Overflow::Shared as u8,
     features: 0,
-    reserved: [0; 5],
+    keying: 0,
+    shard_mask: 0,
+    shared_counters: 0,
+    reserved: 0,
 };
 
 /// A limit that earns nothing while a test runs.
@@ -247,8 +250,8 @@ fn the_key_in_the_table_is_the_one_people_will_read() {
 }
 
 /// What the counters must say after these outcomes.
-fn counted(outcomes: &[Outcome]) -> RuleCounters {
-    let mut counters = RuleCounters::default();
+fn counted(outcomes: &[Outcome]) -> RuleCounts {
+    let mut counters = RuleCounts::default();
     for outcome in outcomes {
         let mut counts = vec![&mut counters.reasons[outcome.reason as usize]];
         if outcome.verdict == Verdict::Drop {
@@ -294,6 +297,6 @@ proptest! {
             prop_assert_eq!(outcome.reason == Reason::Oversize, outcome.tracked && outcome.cost.bytes > burst);
             outcomes.push(outcome);
         }
-        prop_assert_eq!(plane.counters(), &counted(&outcomes));
+        prop_assert_eq!(plane.counters(), counted(&outcomes));
     }
 }

@@ -7,8 +7,9 @@ use shaper_common::{
     atomic::{Atomics, Native},
     bucket::{self, debt},
     key::KEY_WORDS,
-    table::{EMPTY, FlowSet, WAYS, claim, find},
+    table::{EMPTY, FlowSet, Newcomer, WAYS, claim, find},
 };
+use tests::model::clocks::OneClock;
 
 use crate::property::{config, regressions};
 
@@ -56,7 +57,7 @@ impl Pair {
         let way = match found {
             Some(way) => way,
             None => {
-                let way = claim::<Native>(&self.sets[index], tag, &key(tag), self.v, self.now, |_| true);
+                let way = claim::<Native>(&self.sets[index], &Newcomer { tag: tag, key: &key(tag), now: self.now }, &OneClock(self.v));
                 prop_assert_eq!(way.is_some(), before.iter().any(|&held| held == EMPTY || !self.in_debt(held)));
                 let Some(way) = way else {
                     prop_assert_eq!(before, self.tags(index), "a flow that is not taken changes nothing");
@@ -187,9 +188,9 @@ fn set_of(words: [u64; WAYS]) -> FlowSet {
 fn the_ninth_flow_is_refused_while_eight_owe_a_byte_and_taken_as_soon_as_one_does_not() {
     let v = 1_000_000;
     let set = set_of([v + 1; WAYS]);
-    assert_eq!(claim::<Native>(&set, 99, &key(99), v, 0, |_| true), None);
+    assert_eq!(claim::<Native>(&set, &Newcomer { tag: 99, key: &key(99), now: 0 }, &OneClock(v)), None);
     Native::store(&set.full_at[5], v);
-    assert_eq!(claim::<Native>(&set, 99, &key(99), v, 0, |_| true), Some(5));
+    assert_eq!(claim::<Native>(&set, &Newcomer { tag: 99, key: &key(99), now: 0 }, &OneClock(v)), Some(5));
     assert_eq!(Native::load(&set.full_at[5]), v, "and is full");
 }
 
@@ -199,7 +200,7 @@ fn the_bucket_that_was_full_for_longest_goes_first() {
     let mut words = [v + 1, v, v - 10, v + 500, v - 30, v - 20, v + 1, 0];
     for expected in [7, 4, 5, 2, 1] {
         let set = set_of(words);
-        assert_eq!(claim::<Native>(&set, 99, &key(99), v, 0, |_| true), Some(expected), "{words:?}");
+        assert_eq!(claim::<Native>(&set, &Newcomer { tag: 99, key: &key(99), now: 0 }, &OneClock(v)), Some(expected), "{words:?}");
         words[expected] = v + 1;
     }
 }
@@ -208,7 +209,7 @@ fn the_bucket_that_was_full_for_longest_goes_first() {
 fn a_flow_that_another_processor_has_just_taken_in_is_found_and_not_taken_twice() {
     let v = 1_000_000;
     let set = set_of([v + 1; WAYS]);
-    assert_eq!(claim::<Native>(&set, 3, &key(3), v, 0, |_| true), Some(2));
+    assert_eq!(claim::<Native>(&set, &Newcomer { tag: 3, key: &key(3), now: 0 }, &OneClock(v)), Some(2));
     assert_eq!(Native::load(&set.full_at[2]), v + 1, "its debt stays");
 }
 
@@ -223,15 +224,15 @@ fn a_set_takes_no_more_than_its_kilobyte_and_its_tags_one_cache_line() {
 fn a_new_flow_inherits_nothing_of_limits_that_were_not_in_force() {
     let set = FlowSet::default();
     let v = 1 << 41;
-    let first = claim::<Native>(&set, 7, &key(7), v, 0, |_| true).expect("an empty way");
+    let first = claim::<Native>(&set, &Newcomer { tag: 7, key: &key(7), now: 0 }, &OneClock(v)).expect("an empty way");
     for word in [&set.state[first].more.peak_full_at, &set.state[first].more.pps_full_at] {
         Native::store(word, v + 1000);
     }
     for tag in 8..15 {
-        let way = claim::<Native>(&set, tag, &key(tag), v, 0, |_| true).expect("an empty way");
+        let way = claim::<Native>(&set, &Newcomer { tag: tag, key: &key(tag), now: 0 }, &OneClock(v)).expect("an empty way");
         Native::store(&set.full_at[way], v + 1);
     }
-    assert_eq!(claim::<Native>(&set, 99, &key(99), v, 0, |_| true), Some(first));
+    assert_eq!(claim::<Native>(&set, &Newcomer { tag: 99, key: &key(99), now: 0 }, &OneClock(v)), Some(first));
     for word in [&set.state[first].more.peak_full_at, &set.state[first].more.pps_full_at] {
         assert_eq!(Native::load(word), 0);
     }

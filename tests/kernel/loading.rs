@@ -1,15 +1,15 @@
 //! Every program loads with every combination of settings, and the verifier's effort stays far from its limit.
 
 use aya::programs::SchedClassifier;
-use shaper_common::abi::{Settings, feature};
+use shaper_common::abi::{Keying, Settings, feature};
 
 use crate::{
     object::{self, PROGRAMS},
-    rig::settings,
+    rig::{Room, settings},
 };
 
 /// Instructions that the verifier may walk for one program; the kernel's limit is a million.
-const VERIFIER_EFFORT: u32 = 400_000;
+const VERIFIER_EFFORT: u32 = 700_000;
 
 /// All that switch code on or off: with a rate alone every combination of `--per`, `--overflow`, link and account, with
 /// each other set of limits every value of these.
@@ -21,9 +21,11 @@ fn combinations() -> Vec<Settings> {
             all.push(Settings { per, overflow, link, account, ..base });
         }
     }
-    for features in FEATURES {
+    for (features, keying) in FEATURES.into_iter().flat_map(|features| KEYINGS.map(|keying| (features, keying))) {
         all.extend((0..5).map(|i| Settings {
             features,
+            keying: keying as u8,
+            shared_counters: i % 2,
             per: i,
             overflow: i % 3,
             link: i % 2,
@@ -34,13 +36,19 @@ fn combinations() -> Vec<Settings> {
     all
 }
 
+/// One rule, and the two ways to find one of many.
+const KEYINGS: [Keying; 3] = [Keying::Single, Keying::Cached, Keying::ByRule];
+
 /// Every limit alone, all together, and actions.
-const FEATURES: [u8; 6] = [
+const FEATURES: [u8; 9] = [
+    0,
+    feature::RATE,
     feature::PPS,
+    feature::TOTAL,
     feature::DEVICE_TOTAL,
     feature::RATE | feature::PEAK,
     feature::RATE | feature::ACTION,
-    feature::RATE | feature::PEAK | feature::PPS | feature::DEVICE_TOTAL | feature::ACTION,
+    feature::RATE | feature::PEAK | feature::PPS | feature::TOTAL | feature::DEVICE_TOTAL | feature::ACTION,
     feature::BLOCK,
 ];
 
@@ -49,7 +57,7 @@ fn every_program_loads_with_every_combination_of_settings() {
     for name in PROGRAMS {
         let mut most = 0;
         for settings in combinations() {
-            let object = object::load(name, settings);
+            let object = object::load(name, settings, Room { rules: 8, boundaries: 8, links: 8 });
             let classifier: &SchedClassifier = object.program(name).unwrap().try_into().unwrap();
             most = most.max(classifier.info().unwrap().verified_instruction_count().unwrap());
         }

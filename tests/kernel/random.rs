@@ -146,6 +146,7 @@ impl Random {
             device_total: standing(4 * burst.min(1 << 38)),
             exceed: self.action().into(),
             violate: self.action().into(),
+            ..RuleLimits::default()
         };
         Rig::new(if egress { program::TC_EGRESS } else { program::TC_INGRESS }, settings, limits)
     }

@@ -2,20 +2,22 @@
 
 use aya::{
     Ebpf, Pod,
-    maps::{Array, MapData, PerCpuArray},
+    maps::{Array, MapData},
     programs::{SchedClassifier, TestRun, TestRunOptions},
 };
 use shaper_common::{
-    abi::{self, Count, RuleCounters, RuleLimits, Settings, feature, map, program},
+    abi::{Count, RuleCounts, RuleLimits, Settings, feature, map, program},
     atomic::{Atomics, Native},
     bucket::Limit,
     siphash::SipKey,
-    table::{FlowSet, WAYS},
+    rule::{Boundary, Index, Link},
+    table::{FlowSet, WAYS, stamp},
     verdict::{Reason, Verdict},
 };
 use tests::model::{
     packet::HostPacket,
     plane::{HostPlane, Outcome},
+    rules::RuleBook,
 };
 
 use crate::{object, skb::Skb};
@@ -39,9 +41,28 @@ pub(crate) struct Rig {
     object: Ebpf,
     program: &'static str,
     twin: HostPlane,
-    limits: RuleLimits,
     settings: Settings,
+    /// Number of the configuration in force, and the most rules there can be.
+    config: u64,
+    room: Room,
+    started: u64,
     packets: u64,
+}
+
+/// How many rules, boundaries and links a rig has room for in each half.
+#[derive(Clone, Copy)]
+pub(crate) struct Room {
+    pub(crate) rules: u32,
+    pub(crate) boundaries: u32,
+    pub(crate) links: u32,
+}
+
+impl Room {
+    /// Enough for a book, and for another one twice as large.
+    pub(crate) fn twice(book: &RuleBook) -> Self {
+        let twice = |n: usize| 2 * n as u32 + 1;
+        Self { rules: twice(book.limits.len()), boundaries: twice(book.boundaries.len()), links: twice(book.links.len()) }
+    }
 }
 
 /// Settings as the tool gives them when nothing is asked for, with a table of `sets` sets.
@@ -81,10 +102,52 @@ impl Rig {
 
     /// A program with those of the limits that the settings' features name.
     pub(crate) fn new(program: &'static str, settings: Settings, limits: RuleLimits) -> Self {
-        let mut object = object::load(program, settings);
-        let mut rules: Array<&mut MapData, Plain<RuleLimits>> = object.map_mut(map::RULES).unwrap().try_into().unwrap();
-        rules.set(0, Plain(limits), 0).unwrap();
-        Self { object, program, twin: HostPlane::with_limits(settings, limits, now()), limits, settings, packets: 0 }
+        Self::with_rules(program, settings, RuleBook::single(limits))
+    }
+
+    /// A program with these rules.
+    pub(crate) fn with_rules(program: &'static str, settings: Settings, book: RuleBook) -> Self {
+        let room = Room::twice(&book);
+        let object = object::load(program, settings, room);
+        let started = now();
+        let twin = HostPlane::with_rules(settings, book.clone(), started);
+        let config = settings.epoch_base;
+        let mut rig = Self { object, program, twin, settings, config, room, started, packets: 0 };
+        rig.publish(&book);
+        rig
+    }
+
+    /// Puts other rules in force.
+    pub(crate) fn switch(&mut self, book: &RuleBook) {
+        self.config += 1;
+        self.publish(book);
+        let mut control: Array<&mut MapData, u64> = self.object.map_mut(map::CONTROL).unwrap().try_into().unwrap();
+        control.set(0, self.config - self.settings.epoch_base, 0).unwrap();
+        self.twin.switch(book.clone());
+    }
+
+    /// Writes the half that the configuration's number says.
+    fn publish(&mut self, book: &RuleBook) {
+        let half = self.config as u32 & 1;
+        for (rule, limits) in (0..).zip(&book.limits) {
+            self.array::<RuleLimits>(map::RULES).set(2 * rule + half, Plain(*limits), 0).unwrap();
+        }
+        let (boundaries, links) = (half * self.room.boundaries, half * self.room.links);
+        for (at, boundary) in (boundaries..).zip(&book.boundaries) {
+            let link = if boundary.link == 0 { 0 } else { boundary.link + u64::from(links) };
+            self.array(map::BOUNDARIES).set(at, Plain(Boundary { link, ..*boundary }), 0).unwrap();
+        }
+        for (at, link) in (links..).zip(&book.links) {
+            let next = if link.next == 0 { 0 } else { link.next + links };
+            self.array(map::LINKS).set(at, Plain(Link { next, ..*link }), 0).unwrap();
+        }
+        let mut index = book.index;
+        index.tables.iter_mut().for_each(|table| table.first += boundaries);
+        self.array::<Index>(map::INDEX).set(half, Plain(index), 0).unwrap();
+    }
+
+    fn array<T: Copy + 'static>(&mut self, name: &str) -> Array<&mut MapData, Plain<T>> {
+        self.object.map_mut(name).unwrap().try_into().unwrap()
     }
 
     /// Sends a packet to both, asserts that they agree, and says what they agree on.
@@ -94,9 +157,9 @@ impl Rig {
             offload: skb.offload(self.program == program::TC_EGRESS),
             ..HostPacket::default()
         });
-        let before = self.counters();
+        let before = self.counters_of(expected.rule);
         let (verdict, _) = self.kernel(skb);
-        let after = self.counters();
+        let after = self.counters_of(expected.rule);
         self.packets += 1;
         let whole = || format!("packet {} {skb:02x?}\nof {} with {:?}", self.packets, self.program, self.settings);
         assert_eq!(verdict, expected.verdict, "verdict on {}", whole());
@@ -139,26 +202,34 @@ impl Rig {
         (verdict, Skb { bytes, mark: Skb::mark_of(&context), ..skb.clone() })
     }
 
-    /// The kernel's counters, all processors together.
-    pub(crate) fn counters(&self) -> RuleCounters {
-        let counters: PerCpuArray<&MapData, Plain<RuleCounters>> =
-            self.object.map(map::COUNTERS).unwrap().try_into().unwrap();
-        let values = counters.get(&abi::DEFAULT_RULE, 0).unwrap();
-        values.iter().fold(RuleCounters::default(), |mut sum, Plain(cpu)| {
-            for (sum, cpu) in sum.reasons.iter_mut().zip(cpu.reasons) {
-                merge(sum, cpu);
-            }
-            merge(&mut sum.dropped, cpu.dropped);
-            merge(&mut sum.marked, cpu.marked);
-            sum
-        })
+    /// The kernel's counters, of all rules and processors together.
+    pub(crate) fn counters(&self) -> RuleCounts {
+        let mut sum = RuleCounts::default();
+        for rule in 0..self.twin.maps().limits().len() as u32 {
+            merge_all(&mut sum, &self.counters_of(rule));
+        }
+        sum
+    }
+
+    /// The kernel's counters of a rule, all processors together.
+    pub(crate) fn counters_of(&self, rule: u32) -> RuleCounts {
+        let counters: Array<&MapData, Plain<Counters>> = self.object.map(map::COUNTERS).unwrap().try_into().unwrap();
+        let shards = Settings::counters_of(self.settings.shard_mask);
+        let mut sum = RuleCounts::default();
+        for shard in 0..shards {
+            let Plain(Counters { counts, .. }) = counters.get(&(rule * shards + shard), 0).unwrap();
+            merge_all(&mut sum, &counts);
+        }
+        sum
     }
 
     /// Asserts that both tables hold the same flows in the same ways with the same counters, and debts that differ by
-    /// no more than the bytes that the clock counted meanwhile.
+    /// no more than the bytes that the clocks have counted meanwhile.
     pub(crate) fn assert_same_tables(&self) {
         let flows: Array<&MapData, Plain<[u64; SET_WORDS]>> = self.object.map(map::FLOWS).unwrap().try_into().unwrap();
-        let slack = self.limits.rate.clock.at(now()).wrapping_sub(self.limits.rate.clock.v0) + 1;
+        let (started, now) = (self.started, now());
+        let counted = |limit: &Limit| limit.clock.at(now).wrapping_sub(limit.clock.at(started)) + 1;
+        let slack = self.twin.maps().limits().iter().map(|limits| counted(&limits.rate)).max().unwrap_or_default();
         for (index, set) in (0..=self.settings.set_mask).zip(self.twin.maps().flows()) {
             let Plain(kernel) = flows.get(&index, 0).unwrap();
             let host = words(set);
@@ -172,8 +243,18 @@ impl Rig {
                 };
                 assert!(same, "set {index}, word {word}: {:#x} in the kernel, {:#x} here", kernel[word], host[word]);
             }
+            for way in 0..WAYS {
+                assert!(!stamp::is_moving(kernel[STATES + 8 * way]), "set {index}, way {way} is being moved");
+            }
         }
     }
+}
+
+/// An element of the map of counters.
+#[repr(C, align(64))]
+#[derive(Clone, Copy)]
+struct Counters {
+    counts: RuleCounts,
 }
 
 /// Where in a set the bucket words start, the states, and the keys.
@@ -214,6 +295,14 @@ fn words(set: &FlowSet) -> Vec<u64> {
 
 fn add(count: &mut Count, outcome: &Outcome) {
     merge(count, Count { packets: outcome.cost.packets, bytes: outcome.cost.bytes });
+}
+
+fn merge_all(sum: &mut RuleCounts, more: &RuleCounts) {
+    for (sum, more) in sum.reasons.iter_mut().zip(more.reasons) {
+        merge(sum, more);
+    }
+    merge(&mut sum.dropped, more.dropped);
+    merge(&mut sum.marked, more.marked);
 }
 
 fn merge(sum: &mut Count, more: Count) {

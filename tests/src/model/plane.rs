@@ -3,36 +3,40 @@
 //! The same `judge` runs here and in the BPF object, so a test can ask what the object should have done.
 
 use shaper_common::{
-    abi::{self, DEFAULT_RULE, Overflow, RuleCounters, RuleLimits, RuleState, feature},
+    abi::{self, DEFAULT_RULE, Keying, Overflow, RuleCounters, RuleCounts, RuleLimits, RuleState, feature},
     atomic::{AtomicU64, Atomics, Native},
     bucket::{self, Limit},
     cost::{Account, Accounting},
     key::{Key, Per, Prefix},
     packet::{Link, Packet},
     policy::{self, Decision},
+    rule::{Boundary, Index, Link as RuleLink, Rules},
     siphash::SipKey,
     table::{self, FlowSet},
 };
+
+use super::rules::RuleBook;
 
 /// Settings as the tool writes them into the object, read as the object reads them.
 #[derive(Clone, Copy, Debug)]
 pub struct HostSettings(pub abi::Settings);
 
-/// An attachment of one rule.
+/// An attachment.
 #[derive(Debug)]
 pub struct HostPlane {
     maps: Maps,
-    counters: RuleCounters,
+    counters: Vec<RuleCounters>,
 }
 
 /// What the programs share. Threads may judge packets on it at once.
 #[derive(Debug)]
 pub struct Maps {
     settings: HostSettings,
-    limits: RuleLimits,
+    rules: RuleBook,
     flows: Vec<FlowSet>,
-    state: RuleState,
+    states: Vec<RuleState>,
     now: AtomicU64,
+    config: u64,
 }
 
 impl HostPlane {
@@ -46,14 +50,31 @@ impl HostPlane {
     /// An attachment with these settings, whose features say which of these limits count.
     #[must_use]
     pub fn with_limits(settings: abi::Settings, limits: RuleLimits, now: u64) -> Self {
+        Self::with_rules(settings, RuleBook::single(limits), now)
+    }
+
+    /// An attachment with these settings and rules.
+    #[must_use]
+    pub fn with_rules(settings: abi::Settings, rules: RuleBook, now: u64) -> Self {
+        let each = rules.limits.len();
         let maps = Maps {
             settings: HostSettings(settings),
-            limits,
             flows: (0..=settings.set_mask).map(|_| FlowSet::default()).collect(),
-            state: RuleState::default(),
+            states: (0..each).map(|_| RuleState::default()).collect(),
+            rules,
             now: AtomicU64::new(now),
+            config: settings.epoch_base,
         };
-        Self { maps, counters: RuleCounters::default() }
+        Self { maps, counters: (0..each).map(|_| RuleCounters::default()).collect() }
+    }
+
+    /// Puts other rules in force, as the tool does: under the next number.
+    pub fn switch(&mut self, rules: RuleBook) {
+        let each = rules.limits.len();
+        self.maps.states.resize_with(each, RuleState::default);
+        self.counters.resize_with(each, RuleCounters::default);
+        self.maps.rules = rules;
+        self.maps.config += 1;
     }
 
     /// Sets the time in nanoseconds.
@@ -68,21 +89,32 @@ impl HostPlane {
 
     /// Changes the limit now, as the tool does.
     pub fn change(&mut self, bits_per_second: u64, burst: u64) {
-        self.maps.limits.rate = self.maps.limits.rate.changed(bits_per_second, burst, Native::load(&self.maps.now));
+        let rate = &mut self.maps.rules.limits[DEFAULT_RULE as usize].rate;
+        *rate = rate.changed(bits_per_second, burst, Native::load(&self.maps.now));
     }
 
     /// Judges `packet` and counts it where the object does.
     pub fn run<P: Packet + ?Sized>(&mut self, packet: &P) -> Outcome {
         let decision = policy::judge(&self.maps, packet);
         decision.count_flow::<Native>();
-        self.counters.count(&decision);
+        self.counters[decision.rule as usize].count::<Native>(&decision, false);
         Outcome::from(&decision)
     }
 
-    /// What the rule has counted.
+    /// What all rules have counted.
     #[must_use]
-    pub fn counters(&self) -> &RuleCounters {
-        &self.counters
+    pub fn counters(&self) -> RuleCounts {
+        let mut sum = RuleCounts::default();
+        self.counters.iter().for_each(|counters| sum.add::<Native>(counters));
+        sum
+    }
+
+    /// What a rule has counted.
+    #[must_use]
+    pub fn counters_of(&self, rule: u32) -> RuleCounts {
+        let mut sum = RuleCounts::default();
+        sum.add::<Native>(&self.counters[rule as usize]);
+        sum
     }
 
     /// The maps.
@@ -94,7 +126,7 @@ impl HostPlane {
     /// Bytes that the key's bucket holds now; the whole burst if the key is not in the table.
     #[must_use]
     pub fn level(&self, key: &Key) -> u64 {
-        let Limit { clock, burst } = self.maps.limits.rate;
+        let Limit { clock, burst } = self.maps.rules.limits[DEFAULT_RULE as usize].rate;
         let tag = key.tag(&self.maps.settings.0.secret);
         let set = &self.maps.flows[(tag as u32 & self.maps.settings.0.set_mask) as usize];
         let v = clock.at(Native::load(&self.maps.now));
@@ -123,6 +155,12 @@ impl Maps {
     pub fn flows(&self) -> &[FlowSet] {
         &self.flows
     }
+
+    /// The limits of the rules.
+    #[must_use]
+    pub fn limits(&self) -> &[RuleLimits] {
+        &self.rules.limits
+    }
 }
 
 /// A decision without its borrow of the plane.
@@ -138,17 +176,20 @@ pub struct Outcome {
     pub tracked: bool,
     /// Whether it passed with a mark.
     pub marked: bool,
+    /// The rule that judged it.
+    pub rule: u32,
 }
 
 impl From<&Decision<'_>> for Outcome {
     fn from(decision: &Decision<'_>) -> Self {
-        let &Decision { answer, cost, flow, .. } = decision;
+        let &Decision { answer, cost, flow, rule } = decision;
         Self {
             verdict: answer.verdict(),
             reason: answer.reason().expect("every answer has a reason"),
             cost,
             tracked: flow.is_some(),
             marked: answer.is_marked(),
+            rule,
         }
     }
 }
@@ -189,6 +230,24 @@ impl policy::Settings for HostSettings {
     fn features(&self) -> u8 {
         self.0.features
     }
+
+    fn keying(&self) -> Keying {
+        Keying::from_u8(self.0.keying).expect("a way to find a bucket")
+    }
+}
+
+impl Rules for Maps {
+    fn index(&self, half: u32) -> Option<&Index> {
+        self.rules.index(half)
+    }
+
+    fn boundary(&self, at: u32) -> Option<&Boundary> {
+        self.rules.boundary(at)
+    }
+
+    fn link(&self, at: u32) -> Option<&RuleLink> {
+        self.rules.link(at)
+    }
 }
 
 impl policy::Plane for Maps {
@@ -203,8 +262,12 @@ impl policy::Plane for Maps {
         Native::load(&self.now)
     }
 
-    fn limits(&self, rule: u32) -> Option<&RuleLimits> {
-        (rule == DEFAULT_RULE).then_some(&self.limits)
+    fn config(&self) -> u64 {
+        self.config
+    }
+
+    fn limits(&self, rule: u32, _: u64) -> Option<&RuleLimits> {
+        self.rules.limits.get(rule as usize)
     }
 
     fn flows(&self, set: u32) -> Option<&FlowSet> {
@@ -212,6 +275,6 @@ impl policy::Plane for Maps {
     }
 
     fn state(&self, rule: u32) -> Option<&RuleState> {
-        (rule == DEFAULT_RULE).then_some(&self.state)
+        self.states.get(rule as usize)
     }
 }
