@@ -180,7 +180,7 @@ pub struct RuleStats {
     /// Name of the rule.
     pub rule: String,
     /// The counters.
-    pub counters: abi::RuleCounters,
+    pub counters: abi::RuleCounts,
 }
 
 /// One tracked flow.

@@ -5,28 +5,34 @@
 //! decides which is in force: the one that runs. Everything else follows from its id, so that a change is one step,
 //! whenever the tool dies.
 
+use std::collections::HashMap;
+
 use shaper_common::{
-    abi::{Control, DEFAULT_RULE, OwnerRecord, RuleCounters, RuleLimits, map},
+    abi::{Control, DEFAULT_RULE, OwnerRecord, RuleCounts, RuleLimits, RuleState, map},
+    table::FlowSet,
     verdict::Reason,
 };
 
 use super::{
     carry, clock, clsact,
+    counters::Counters,
+    explain,
     clsact::Filter,
     link::Link,
     load::Program,
     mapping::Mapping,
-    maps::Maps,
+    maps::{Maps, REPLACEABLE},
     pin,
     plain::Plain,
-    settings::{same_keys, settings},
+    rulebook::{self, Book, Draft},
+    settings::{same_keys, sets, settings},
     sys,
     sys::Map,
     table,
 };
 use crate::{
     error::{Error, Result},
-    model::{Explanation, Flow, Found, Question, RuleStats, State},
+    model::{Explanation, Flow, Found, Per, Question, Rule, RuleStats, State},
     state::{Directory, Owner, Place, Record, entry},
 };
 
@@ -82,11 +88,13 @@ impl Attachment {
         if id != program.id && Some(id) != next {
             return Err(pin::unusable(directory.path(), "has a link that runs somebody else's program"));
         }
-        let next_flows = Some(id) == next && directory.has(&directory.next(map::FLOWS))?;
-        let maps = Maps::open(&directory, next_flows)?;
+        let maps = Maps::open(&directory, Some(id) == next)?;
         let epoch = look::<Control>(&maps.control, 0)?.epoch;
         let mut halves = Halves::read(&maps.owner)?;
-        let owner = halves.take(id, epoch).map_err(|what| pin::unusable(directory.path(), &what))?;
+        let broken = |what: String| pin::unusable(directory.path(), &what);
+        let mut owner = halves.take(id, epoch).map_err(broken)?;
+        maps.fit(&owner.record.room, sets(&owner.record.config)).map_err(broken)?;
+        rulebook::read(&maps, half(owner.epoch_base, epoch), &mut owner.record)?.map_err(broken)?;
         let other = halves.rest().filter(|other| other.program_id == program.id || Some(other.program_id) == next);
         Ok(Some(Self { directory, maps, holder, state, owner, epoch, other, pinned: program.id, next }))
     }
@@ -105,9 +113,9 @@ impl Attachment {
         &self.owner.record
     }
 
-    /// The limits in force.
-    pub(super) fn limits(&self) -> Result<RuleLimits> {
-        look(&self.maps.rules, 2 * DEFAULT_RULE + self.half())
+    /// The rules in force.
+    pub(super) fn book(&self) -> Result<Book> {
+        Book::open(&self.maps, self.half())
     }
 
     /// Finishes or undoes what a change has left, after which there is one program, one flow table, one hook.
@@ -133,11 +141,15 @@ impl Attachment {
         directory.unpin(&directory.next(entry::LINK))?;
         if self.next == Some(owner.program_id) {
             self.recover_charges()?;
-            // The program last: as long as its name is the new one, the flow table's may be, too.
-            directory.promote(map::FLOWS)?;
+            // The program last: as long as its name is the new one, those of maps may be, too.
+            for name in REPLACEABLE {
+                directory.promote(name)?;
+            }
             directory.promote(entry::PROGRAM)?;
         } else {
-            directory.unpin(&directory.next(map::FLOWS))?;
+            for name in REPLACEABLE {
+                directory.unpin(&directory.next(name))?;
+            }
             directory.unpin(&directory.next(entry::PROGRAM))?;
         }
         self.pinned = owner.program_id;
@@ -146,19 +158,26 @@ impl Attachment {
         Ok(())
     }
 
-    /// Carries over what the old flow table, if there is one still, was charged before the program that runs took its
+    /// Carries over what old maps, if there are any still, were charged and counted before the program that runs took its
     /// place: whoever was to do that has been killed.
     fn recover_charges(&self) -> Result<()> {
-        let Self { directory, owner, other, .. } = self;
-        let same_keys =
-            other.as_ref().is_some_and(|other| same_keys(&settings(&other.record, 0), &settings(&owner.record, 0)));
-        if !same_keys || !directory.has(&directory.next(map::FLOWS))? {
-            return Ok(());
-        }
+        let Self { directory, maps, owner, other, .. } = self;
+        let Some(other) = other else { return Ok(()) };
         sys::wait_for_programs();
-        let old = Mapping::new(&Maps::open(directory, false)?.flows)?;
-        let new = Mapping::new(&self.maps.flows)?;
-        carry::recover(old.sets(), new.sets(), &owner.record.secret, &self.limits()?, clock::now()?);
+        let old = Maps::open(directory, false)?;
+        let (limits, now) = (self.book()?.limits, clock::now()?);
+        if directory.has(&directory.next(map::COUNTERS))? {
+            Counters::new(maps, &owner.record.room)?.follow(&Counters::new(&old, &other.record.room)?);
+        }
+        if directory.has(&directory.next(map::STATES))? {
+            let (old, new) = (Mapping::<RuleState>::new(&old.states)?, Mapping::<RuleState>::new(&maps.states)?);
+            carry::recover_states(old.all(), new.all(), &limits, now);
+        }
+        let same_keys = same_keys(&settings(&other.record, 0), &settings(&owner.record, 0));
+        if same_keys && directory.has(&directory.next(map::FLOWS))? {
+            let (old, new) = (Mapping::<FlowSet>::new(&old.flows)?, Mapping::<FlowSet>::new(&maps.flows)?);
+            carry::recover(old.all(), new.all(), &owner.record, &limits, now);
+        }
         Ok(())
     }
 
@@ -175,55 +194,76 @@ impl Attachment {
             state: self.state,
             config: record.config.clone(),
             flows: table::count(&Mapping::new(&self.maps.flows)?),
-            untracked_packets: self.counters()?.reasons[Reason::Untracked as usize].packets,
+            untracked_packets: self.untracked_packets()?,
         })
     }
 
     /// The counters of each rule.
     pub(super) fn stats(&self, found: &Found) -> Result<Vec<RuleStats>> {
-        Ok(vec![RuleStats {
+        let counters = Counters::new(&self.maps, &self.record().room)?;
+        let stats = |(rule, slot): (&str, u32)| RuleStats {
             dev: found.dev.clone(),
             direction: found.direction,
-            rule: DEFAULT_NAME.into(),
-            counters: self.counters()?,
-        }])
+            rule: rule.into(),
+            counters: counters.sum(slot),
+        };
+        Ok(self.names().map(stats).collect())
+    }
+
+    /// The rules and their slots, the default first.
+    fn names(&self) -> impl Iterator<Item = (&str, u32)> {
+        let Record { config, slots, .. } = self.record();
+        let rules = config.rules.iter().zip(slots).map(|(rule, slot)| (rule.name.as_str(), slot.slot));
+        [(DEFAULT_NAME, DEFAULT_RULE)].into_iter().chain(rules)
     }
 
     /// The flows that have a bucket.
     pub(super) fn flows(&self, found: &Found) -> Result<Vec<Flow>> {
         let mapping = Mapping::new(&self.maps.flows)?;
         let record = self.record();
-        let rows = table::rows(&mapping, &record.secret, &self.limits()?.rate, clock::now()?);
-        let flow = |row: table::Row| Flow {
-            dev: found.dev.clone(),
-            direction: found.direction,
-            rule: DEFAULT_NAME.into(),
-            per: record.config.per,
-            key: row.key,
-            passed: row.passed,
-            dropped: row.dropped,
-            marked_packets: row.marked_packets,
-            level_bytes: record.config.limits.rate.map(|_| row.level_bytes),
+        let names: HashMap<u32, &str> = self.names().map(|(name, slot)| (slot, name)).collect();
+        let rules: HashMap<u32, &Rule> =
+            record.slots.iter().zip(&record.config.rules).map(|(slot, rule)| (slot.slot, rule)).collect();
+        let rows = table::rows(&mapping, record, &self.book()?, self.number(), clock::now()?);
+        let flow = |row: table::Row| {
+            let rule = rules.get(&row.slot);
+            let limits = rule.map_or(&record.config.limits, |rule| &rule.limits);
+            Flow {
+                dev: found.dev.clone(),
+                direction: found.direction,
+                rule: names.get(&row.slot).copied().unwrap_or(DEFAULT_NAME).into(),
+                per: rule.and_then(|rule| rule.per).unwrap_or(record.config.per),
+                key: row.key,
+                passed: row.passed,
+                dropped: row.dropped,
+                marked_packets: row.marked_packets,
+                level_bytes: limits.rate.map(|_| row.level_bytes),
+            }
         };
         Ok(rows.into_iter().map(flow).collect())
     }
 
-    /// What would happen to a packet now.
-    pub(super) fn explain(&self, _: &Question) -> Result<Explanation> {
-        Err(pin::unusable(self.directory.path(), "cannot be asked yet"))
+    /// The name and the key of the rule in a slot.
+    pub(super) fn rule_in(&self, slot: u32) -> (&str, Per) {
+        let Record { config, slots, .. } = self.record();
+        let rule = slots.iter().position(|held| held.slot == slot).and_then(|at| config.rules.get(at));
+        rule.map_or((DEFAULT_NAME, config.per), |rule| (&rule.name, rule.per.unwrap_or(config.per)))
     }
 
-    fn counters(&self) -> Result<RuleCounters> {
-        let all = self.maps.counters.lookup_all::<RuleCounters>(DEFAULT_RULE);
-        let mut sum = RuleCounters::default();
-        for cpu in all.map_err(Error::io("read the counters"))? {
-            let parts = sum.reasons.iter_mut().zip(&cpu.reasons);
-            for (count, more) in parts.chain([(&mut sum.dropped, &cpu.dropped), (&mut sum.marked, &cpu.marked)]) {
-                count.packets = count.packets.wrapping_add(more.packets);
-                count.bytes = count.bytes.wrapping_add(more.bytes);
-            }
-        }
-        Ok(sum)
+    /// The number of the configuration in force.
+    pub(super) const fn number(&self) -> u64 {
+        self.owner.epoch_base.wrapping_add(self.epoch)
+    }
+
+    /// What would happen to a packet now.
+    pub(super) fn explain(&self, question: &Question) -> Result<Explanation> {
+        explain::explain(self, question)
+    }
+
+    fn untracked_packets(&self) -> Result<u64> {
+        let counters = Counters::new(&self.maps, &self.record().room)?;
+        let untracked = |counts: RuleCounts| counts.reasons[Reason::Untracked as usize].packets;
+        Ok(self.names().map(|(_, slot)| untracked(counters.sum(slot))).fold(0, u64::wrapping_add))
     }
 }
 
@@ -297,10 +337,17 @@ fn look<T: Plain>(map: &Map, index: u32) -> Result<T> {
     map.lookup(index).map_err(Error::io("read a map"))
 }
 
-/// Writes limits and owner to a half that is not in force and that no program reads any more.
-pub(super) fn publish(maps: &Maps, half: u32, limits: &RuleLimits, owner: &Owner) -> Result<()> {
-    maps.rules.update(2 * DEFAULT_RULE + half, limits).map_err(Error::io("write the limits"))?;
-    maps.owner.update(half, &owner.encode()?).map_err(Error::io("write the owner record"))
+/// Writes rules and owner to a half that is not in force and that no program reads any more. Returns the limits.
+pub(super) fn publish(
+    maps: &Maps,
+    half: u32,
+    draft: &mut Draft,
+    old: &[RuleLimits],
+    owner: &Owner,
+) -> Result<Vec<RuleLimits>> {
+    let limits = rulebook::write(maps, half, &owner.record, draft, old, clock::now()?)?;
+    maps.owner.update(half, &owner.encode()?).map_err(Error::io("write the owner record"))?;
+    Ok(limits)
 }
 
 /// Takes an attachment off its hook and removes its pins, in an order that leaves nothing running without pins. With

@@ -1,23 +1,24 @@
 //! Changes of an attachment that is running. Each is prepared beside what is in force and takes effect in one step.
 //!
-//! New limits go to the other half of RULES and one word makes that half the one that counts. What is compiled into the
-//! program needs another program, which replaces the old one on its link or filter. A table of another size is filled
-//! first ([`super::carry`]). Only a change of hook or order has to run both programs for a moment, since the kernel
+//! New limits and rules go to the other half of the maps and one word makes that half the one that counts. What is
+//! compiled into the program, and maps that are too small, need another program, which replaces the old one on its link or
+//! filter. A table of another size is filled first ([`super::carry`]). Only a change of hook or order has to run both programs for a moment, since the kernel
 //! cannot swap them in one step: packets are then charged twice, never not at all.
 
-use shaper_common::abi::{Control, RuleLimits, map};
+use shaper_common::abi::{Control, RuleState, map};
 
 use super::{
     attachment::{Attachment, Holder, half, publish},
-    carry::Carry,
+    carry::{self, Carry},
     clock,
+    counters::Counters,
     create::Request,
-    limits,
     link::Link,
     load::{Program, Source},
     mapping::Mapping,
     maps::Maps,
     pin,
+    rulebook::{self, Draft},
     settings::{same_keys, settings},
     sys,
 };
@@ -36,15 +37,16 @@ pub(super) fn change(
     let old = attachment.record().clone();
     let hook = request.hook()?;
     let lacks_qdisc = hook == Hook::Clsact && old.hook != hook && request.clsact().lacks_qdisc()?;
-    let record = request.record(hook, lacks_qdisc || old.clsact_added, old.secret);
+    let mut record = request.record(hook, lacks_qdisc || old.clsact_added, old.secret);
+    let draft = rulebook::draft(&mut record, Some(&old))?;
     let same_program = settings(&record, 0) == settings(&old, 0) && record.object == old.object;
     let same_place = record.hook == old.hook && record.config.order == old.config.order;
-    if same_program && same_place {
-        switch_limits(&mut attachment, record)?;
+    if same_program && same_place && record.room == old.room {
+        switch_limits(&mut attachment, record, draft)?;
         return Ok(attachment);
     }
     let directory = attachment.directory.clone();
-    let replaced = replace(attachment, record, request, lacks_qdisc, notices);
+    let replaced = replace(attachment, record, draft, request, lacks_qdisc, notices);
     let mut attachment = Attachment::open(directory.clone())?
         .ok_or_else(|| pin::unusable(directory.path(), "vanished while it was changed"))?;
     attachment.settle()?;
@@ -52,69 +54,108 @@ pub(super) fn change(
     Ok(attachment)
 }
 
-/// Puts limits in force that need no other program.
-fn switch_limits(attachment: &mut Attachment, record: Record) -> Result<()> {
-    let limits = next_limits(attachment, &record)?;
+/// Puts limits and rules in force that need no other program.
+fn switch_limits(attachment: &mut Attachment, record: Record, mut draft: Draft) -> Result<()> {
+    let old = attachment.book()?.limits;
     let owner = Owner { record, ..attachment.owner.clone() };
     let epoch = attachment.epoch.wrapping_add(1);
     sys::wait_for_programs();
-    publish(&attachment.maps, half(owner.epoch_base, epoch), &limits, &owner)?;
+    publish(&attachment.maps, half(owner.epoch_base, epoch), &mut draft, &old, &owner)?;
     attachment.maps.control.update(0, &Control { epoch }).map_err(Error::io("switch the configuration"))?;
     attachment.owner = owner;
     attachment.epoch = epoch;
     Ok(())
 }
 
-/// The limits to put in force now: every bucket keeps its level.
-fn next_limits(attachment: &Attachment, record: &Record) -> Result<RuleLimits> {
-    Ok(limits::next(&attachment.limits()?, &record.config.limits, clock::now()?))
+/// Maps that cannot stay as they are, because they hold other keys or are too small.
+fn outgrown(old: &Record, new: &Record) -> Vec<&'static str> {
+    let (of_old, of_new) = (settings(old, 0), settings(new, 0));
+    let flows = !same_keys(&of_old, &of_new) || of_old.set_mask != of_new.set_mask;
+    let rules = new.room.rules != old.room.rules;
+    [
+        (flows, map::FLOWS),
+        (rules, map::RULES),
+        (rules, map::STATES),
+        (rules, map::COUNTERS),
+        (new.room.boundaries != old.room.boundaries, map::BOUNDARIES),
+        (new.room.links != old.room.links, map::LINKS),
+        (new.room.text != old.room.text, map::TEXT),
+    ]
+    .into_iter()
+    .filter_map(|(outgrown, name)| outgrown.then_some(name))
+    .collect()
 }
 
 /// Puts another program in force. Whether it comes to that is for [`Attachment::settle`] to see.
 fn replace(
     attachment: Attachment,
     record: Record,
+    mut draft: Draft,
     request: &Request<'_>,
     lacks_qdisc: bool,
     notices: &mut Vec<String>,
 ) -> Result<()> {
     let directory = attachment.directory.clone();
-    let old = settings(attachment.record(), 0);
     let epoch_base = attachment.owner.epoch_base.wrapping_add(1);
     let new = settings(&record, epoch_base);
-    let same_keys = same_keys(&old, &new);
-    let next_flows = !same_keys || old.set_mask != new.set_mask;
+    let same_keys = same_keys(&settings(attachment.record(), 0), &new);
+    let next = outgrown(attachment.record(), &record);
 
-    let program =
-        Program::load(request.direction, new, &Source { directory: &directory, next_flows, run: request.run })?;
+    let source = Source { directory: &directory, next: &next, room: &record.room, run: request.run };
+    let program = Program::load(request.direction, new, &source)?;
     pin::create(&program, &directory.next(entry::PROGRAM))?;
-    let maps = Maps::open(&directory, next_flows)?;
-    let carry = if next_flows && same_keys {
+    let maps = Maps::open(&directory, true)?;
+    let old = attachment.book()?.limits;
+    // What a rule that is gone has left there would be carried over to the new one in its place.
+    rulebook::empty_new_slots(&attachment.maps, &attachment.record().room, &record, &old)?;
+    let flows = if next.contains(&map::FLOWS) && same_keys {
         let (from, to) = (Mapping::new(&attachment.maps.flows)?, Mapping::new(&maps.flows)?);
-        Some(Carry::start(from, to, &record.secret, &attachment.limits()?, clock::now()?))
+        Some(Carry::start(from, to, &record, &old, clock::now()?))
+    } else {
+        None
+    };
+    let rules = if next.contains(&map::STATES) {
+        let from = CarryRules {
+            states: Mapping::new(&attachment.maps.states)?,
+            counters: Counters::new(&attachment.maps, &attachment.record().room)?,
+        };
+        let to = CarryRules { states: Mapping::new(&maps.states)?, counters: Counters::new(&maps, &record.room)? };
+        Some((carry::start_states(from.states.all(), to.states.all()), from, to))
     } else {
         None
     };
 
     sys::wait_for_programs();
-    let limits = next_limits(&attachment, &record)?;
     let at = half(epoch_base, attachment.epoch);
-    publish(&maps, at, &limits, &Owner { program_id: program.id, epoch_base, record: record.clone() })?;
+    let owner = Owner { program_id: program.id, epoch_base, record };
+    let limits = publish(&maps, at, &mut draft, &old, &owner)?;
     let now = clock::now()?;
-    switch_program(attachment, &program, record.hook, request, lacks_qdisc)?;
+    switch_program(attachment, &program, owner.record.hook, request, lacks_qdisc)?;
 
     if !same_keys {
         notices.push("buckets have other keys now: every one starts full".into());
     }
-    if let Some(carry) = carry {
+    if flows.is_some() || rules.is_some() {
         sys::wait_for_programs();
-        let homeless = carry.finish(&limits, now);
+    }
+    if let Some((seen, from, to)) = rules {
+        carry::finish_states(&seen, from.states.all(), to.states.all(), &limits, now);
+        to.counters.follow(&from.counters);
+    }
+    if let Some(flows) = flows {
+        let homeless = flows.finish(&limits, now);
         if homeless > 0 {
             notices.push(format!("the smaller flow table has no room for {homeless} flows with used buckets"));
         }
     }
-    // With the old table under its name still, the charges would be looked for once more.
-    if next_flows { directory.promote(map::FLOWS) } else { Ok(()) }
+    // With old maps under their names still, what they hold would be carried over once more.
+    next.into_iter().try_for_each(|name| directory.promote(name))
+}
+
+/// What rules keep besides their limits.
+struct CarryRules {
+    states: Mapping<RuleState>,
+    counters: Counters,
 }
 
 /// The one step of [`replace`].

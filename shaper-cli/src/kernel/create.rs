@@ -2,21 +2,25 @@
 
 use std::path::Path;
 
-use shaper_common::{abi::RuleLimits, siphash::SipKey};
+use shaper_common::{
+    abi::{Keying, RuleLimits},
+    siphash::SipKey,
+};
 
 use super::{
     attachment::{Attachment, dismantle, publish},
-    clock, clsact, limits,
+    clsact,
     link::{self, Link},
     load::{Program, Source},
     maps::Maps,
     object, pin,
-    settings::settings,
+    rulebook::{self, Draft},
+    settings::{processors, settings},
 };
 use crate::{
     error::{Error, Result},
     model::{Config, Device, Direction, Hook, HookChoice},
-    state::{Directory, Owner, Place, Record, Tree, entry},
+    state::{Directory, Owner, Place, Record, Room, Tree, entry},
 };
 
 /// What is asked for, and where.
@@ -66,7 +70,12 @@ impl Request<'_> {
             ethernet: self.device.ethernet,
             object: object::fingerprint(),
             secret,
+            keying: Keying::Single,
+            room: Room::least(processors()),
+            rules_len: 0,
+            next_id: 1,
             config: self.config.clone(),
+            slots: Vec::new(),
         }
     }
 }
@@ -75,9 +84,10 @@ impl Request<'_> {
 pub(super) fn create(tree: &Tree, place: Place, request: &Request<'_>) -> Result<Attachment> {
     let hook = request.hook()?;
     let lacks_qdisc = hook == Hook::Clsact && request.clsact().lacks_qdisc()?;
-    let record = request.record(hook, lacks_qdisc, secret()?);
+    let mut record = request.record(hook, lacks_qdisc, secret()?);
+    let draft = rulebook::draft(&mut record, None)?;
     let directory = tree.create(place)?;
-    if let Err(error) = build(&directory, record, request, lacks_qdisc) {
+    if let Err(error) = build(&directory, record, draft, request, lacks_qdisc) {
         // What failed first is what counts; the next command removes what this may leave.
         dismantle(&directory, lacks_qdisc).ok();
         return Err(error);
@@ -86,14 +96,20 @@ pub(super) fn create(tree: &Tree, place: Place, request: &Request<'_>) -> Result
     Attachment::open(directory)?.ok_or_else(|| pin::unusable(&path, "vanished as soon as it was made"))
 }
 
-fn build(directory: &Directory, record: Record, request: &Request<'_>, lacks_qdisc: bool) -> Result<()> {
+fn build(
+    directory: &Directory,
+    record: Record,
+    mut draft: Draft,
+    request: &Request<'_>,
+    lacks_qdisc: bool,
+) -> Result<()> {
     let Request { device, direction, config, run, .. } = *request;
     let hook = record.hook;
-    let source = Source { directory, next_flows: false, run };
+    let source = Source { directory, next: &[], room: &record.room, run };
     let program = Program::load(direction, settings(&record, 0), &source)?;
     let maps = Maps::open(directory, false)?;
-    let limits = limits::next(&RuleLimits::default(), &config.limits, clock::now()?);
-    publish(&maps, 0, &limits, &Owner { program_id: program.id, epoch_base: 0, record })?;
+    let owner = Owner { program_id: program.id, epoch_base: 0, record };
+    publish(&maps, 0, &mut draft, &[RuleLimits::default()], &owner)?;
     pin::create(&program, &directory.entry(entry::PROGRAM))?;
     match hook {
         Hook::Tcx => {

@@ -17,7 +17,7 @@ use super::{maps, object, pin, plain::Global, sys};
 use crate::{
     error::{Error, Result},
     model::Direction,
-    state::Directory,
+    state::{Directory, Room},
 };
 
 /// `BPF_PROG_TYPE_SCHED_CLS`.
@@ -41,8 +41,10 @@ impl AsFd for Program {
 pub(super) struct Source<'a> {
     /// Pins; those that are missing are created, those that are there must have been checked.
     pub(super) directory: &'a Directory,
-    /// Whether to use, or create, the flow table that is to replace the present one.
-    pub(super) next_flows: bool,
+    /// Maps that are to be created, to replace the present ones.
+    pub(super) next: &'a [&'static str],
+    /// How large maps are that are created.
+    pub(super) room: &'a Room,
     /// Where a verifier log is saved.
     pub(super) run: &'a Path,
 }
@@ -55,9 +57,11 @@ impl Program {
         let mut loader = EbpfLoader::new();
         loader.override_global(map::SETTINGS, &settings, true);
         loader.map_max_entries(map::FLOWS, settings.0.set_mask + 1);
+        for (name, entries) in maps::sizes(source.room) {
+            loader.map_max_entries(name, entries);
+        }
         for name in maps::NAMES {
-            let next = source.next_flows && name == map::FLOWS;
-            let path = if next { source.directory.next(name) } else { source.directory.entry(name) };
+            let path = if source.next.contains(&name) { source.directory.next(name) } else { source.directory.entry(name) };
             loader.map_pin_path(name, path);
         }
         let mut object = loader.load(bytes).map_err(|error| refused(error, source.run))?;
@@ -118,7 +122,7 @@ fn refused(error: EbpfError, run: &Path) -> Error {
         }
         EbpfError::MapError(MapError::CreateError { name, io_error }) => Error::kernel(
             format!("create the map {name}"),
-            "lower --max-flows, or give the machine more memory",
+            "use a lower --max-flows or fewer rules, or give the machine more memory",
         )(io_error),
         error => match cause(&error) {
             Some(source) => Error::kernel(format!("load the program ({})", line(&error)), "see `dmesg`")(source),

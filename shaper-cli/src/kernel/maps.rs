@@ -1,10 +1,13 @@
 //! The maps of an attachment, opened from their pins and compared with the contract before anything is read.
 
-use shaper_common::abi::{
-    Control, OwnerRecord, RuleCounters, RuleLimits, RuleState,
-    map::{CONTROL, COUNTERS, FLOWS, OWNER, RULES, STATES},
+use shaper_common::{
+    abi::{
+        Control, OwnerRecord, RuleCounters, RuleLimits, RuleState, Settings,
+        map::{BOUNDARIES, CONTROL, COUNTERS, FLOWS, INDEX, LINKS, OWNER, RULES, STATES, TEXT},
+    },
+    rule::{Boundary, Index, Link},
+    table::FlowSet,
 };
-use shaper_common::table::FlowSet;
 
 use super::{
     pin,
@@ -12,30 +15,48 @@ use super::{
 };
 use crate::{
     error::{Error, Result},
-    state::Directory,
+    state::{Directory, Room},
 };
 
 /// `BPF_MAP_TYPE_ARRAY`.
 const ARRAY: u32 = 2;
-/// `BPF_MAP_TYPE_PERCPU_ARRAY`.
-const PER_CPU_ARRAY: u32 = 6;
 /// `BPF_F_MMAPABLE`.
 const MAPPABLE: u32 = 1 << 10;
 
-/// Names of all maps of an attachment, for the loader.
-pub(super) const NAMES: [&str; 6] = [FLOWS, CONTROL, RULES, STATES, COUNTERS, OWNER];
+/// Names of all maps of an attachment that are pinned, for the loader.
+pub(super) const NAMES: [&str; 10] =
+    [FLOWS, CONTROL, RULES, STATES, COUNTERS, INDEX, BOUNDARIES, LINKS, OWNER, TEXT];
 
-/// What a map must be. `None` entries: any power of two.
+/// Those that may be replaced by larger ones.
+pub(super) const REPLACEABLE: [&str; 7] = [FLOWS, RULES, STATES, COUNTERS, BOUNDARIES, LINKS, TEXT];
+
+/// Elements of the maps whose size depends on the rules.
+pub(super) fn sizes(room: &Room) -> [(&'static str, u32); 6] {
+    [
+        (RULES, 2 * room.rules),
+        (STATES, room.rules),
+        (COUNTERS, room.rules * Settings::counters_of(room.shard_mask)),
+        (BOUNDARIES, 2 * room.boundaries),
+        (LINKS, 2 * room.links),
+        (TEXT, 2 * room.text),
+    ]
+}
+
+/// What a map must be. `None` entries: any number.
 struct Layout {
     name: &'static str,
-    kind: u32,
     value_size: usize,
     entries: Option<u32>,
     flags: u32,
 }
 
 const fn array<T>(name: &'static str, entries: u32) -> Layout {
-    Layout { name, kind: ARRAY, value_size: size_of::<T>(), entries: Some(entries), flags: 0 }
+    Layout { name, value_size: size_of::<T>(), entries: Some(entries), flags: 0 }
+}
+
+/// One that may be mapped into memory; how many elements it has is for the record to say, see [`Maps::fit`].
+const fn mappable<T>(name: &'static str) -> Layout {
+    Layout { name, value_size: size_of::<T>(), entries: None, flags: MAPPABLE }
 }
 
 /// The open maps of an attachment.
@@ -44,29 +65,49 @@ pub(super) struct Maps {
     pub(super) flows: Map,
     pub(super) control: Map,
     pub(super) rules: Map,
+    pub(super) states: Map,
     pub(super) counters: Map,
+    pub(super) index: Map,
+    pub(super) boundaries: Map,
+    pub(super) links: Map,
     pub(super) owner: Map,
+    pub(super) text: Map,
 }
 
 impl Maps {
-    /// Opens the maps of a directory; the flow table that is to replace the present one, if `next_flows`.
-    pub(super) fn open(directory: &Directory, next_flows: bool) -> Result<Self> {
-        let flows =
-            Layout { name: FLOWS, kind: ARRAY, value_size: size_of::<FlowSet>(), entries: None, flags: MAPPABLE };
-        let counters = Layout { kind: PER_CPU_ARRAY, ..array::<RuleCounters>(COUNTERS, 1) };
-        // Opened for its check alone: the programs use it, and a new program is loaded with it.
-        open(directory, &array::<RuleState>(STATES, 1), false)?;
+    /// Opens the maps of a directory; where there is one that is to replace the present one, that, if `next`.
+    pub(super) fn open(directory: &Directory, next: bool) -> Result<Self> {
+        let open = |layout| open(directory, &layout, next);
         Ok(Self {
-            flows: open(directory, &flows, next_flows)?,
-            control: open(directory, &array::<Control>(CONTROL, 1), false)?,
-            rules: open(directory, &array::<RuleLimits>(RULES, 2), false)?,
-            counters: open(directory, &counters, false)?,
-            owner: open(directory, &array::<OwnerRecord>(OWNER, 2), false)?,
+            flows: open(mappable::<FlowSet>(FLOWS))?,
+            control: open(array::<Control>(CONTROL, 1))?,
+            rules: open(mappable::<RuleLimits>(RULES))?,
+            states: open(mappable::<RuleState>(STATES))?,
+            counters: open(mappable::<RuleCounters>(COUNTERS))?,
+            index: open(array::<Index>(INDEX, 2))?,
+            boundaries: open(mappable::<Boundary>(BOUNDARIES))?,
+            links: open(mappable::<Link>(LINKS))?,
+            owner: open(array::<OwnerRecord>(OWNER, 2))?,
+            text: open(mappable::<u64>(TEXT))?,
         })
+    }
+
+    /// Compares the sizes with what the record of their program says.
+    pub(super) fn fit(&self, room: &Room, sets: u32) -> Result<(), String> {
+        let maps = [&self.rules, &self.states, &self.counters, &self.boundaries, &self.links, &self.text];
+        let wanted = sizes(room).into_iter().zip(maps).chain([((FLOWS, sets), &self.flows)]);
+        for ((name, wanted), map) in wanted {
+            let found = map.info().max_entries;
+            if found != wanted {
+                return Err(format!("has a {name} of {found} elements, not {wanted}"));
+            }
+        }
+        Ok(())
     }
 }
 
 fn open(directory: &Directory, layout: &Layout, next: bool) -> Result<Map> {
+    let next = next && REPLACEABLE.contains(&layout.name) && directory.has(&directory.next(layout.name))?;
     let path = if next { directory.next(layout.name) } else { directory.entry(layout.name) };
     let fd = pin::open(&path, Kind::Map)?.ok_or_else(|| pin::unusable(&path, "is missing"))?;
     let map = Map::new(fd).map_err(Error::io(format!("ask about {}", path.display())))?;
@@ -79,14 +120,13 @@ impl Layout {
         let expected = |what: &str, found: u32, wanted: u32| {
             (found == wanted).then_some(()).ok_or_else(|| format!("has {what} {found}, not {wanted}"))
         };
-        expected("map type", info.kind, self.kind)?;
+        expected("map type", info.kind, ARRAY)?;
         expected("flags", info.flags, self.flags)?;
         expected("key size", info.key_size, 4)?;
         expected("value size", info.value_size, self.value_size as u32)?;
         match self.entries {
             Some(entries) => expected("entries", info.max_entries, entries),
-            None if info.max_entries.is_power_of_two() => Ok(()),
-            None => Err(format!("has {} entries, not a power of two", info.max_entries)),
+            None => Ok(()),
         }
     }
 }
@@ -101,7 +141,7 @@ mod tests {
         let good = MapInfo { kind: ARRAY, key_size: 4, value_size: 8, max_entries: 1, ..MapInfo::default() };
         assert_eq!(layout.admit(&good), Ok(()));
         for bad in [
-            MapInfo { kind: PER_CPU_ARRAY, ..good },
+            MapInfo { kind: ARRAY + 1, ..good },
             MapInfo { key_size: 8, ..good },
             MapInfo { value_size: 16, ..good },
             MapInfo { max_entries: 2, ..good },

@@ -1,7 +1,7 @@
 //! From what was asked for to the constants of a program.
 
 use shaper_common::{
-    abi::{Settings, feature},
+    abi::{Keying, Settings, feature},
     packet::Link,
     table::WAYS,
     verdict::Action,
@@ -26,6 +26,7 @@ pub(super) fn sets(config: &Config) -> u32 {
 pub(super) fn settings(record: &Record, epoch_base: u64) -> Settings {
     let config = &record.config;
     let accounting = config.accounting();
+    let shards = u32::from(record.room.shard_mask) + 1;
     Settings {
         epoch_base,
         secret: record.secret,
@@ -38,25 +39,59 @@ pub(super) fn settings(record: &Record, epoch_base: u64) -> Settings {
         prefix_v6: config.per.prefix.v6,
         link: if record.ethernet { Link::Ethernet } else { Link::Bare } as u8,
         overflow: config.overflow as u8,
-        features: features(&config.limits),
-        reserved: [0; 5],
+        features: all_features(record),
+        keying: record.keying as u8,
+        shard_mask: record.room.shard_mask,
+        shared_counters: u8::from(shards < processors()),
+        reserved: 0,
     }
+}
+
+/// Processors that there may be.
+pub(super) fn processors() -> u32 {
+    // Where that cannot be told, they share one counter.
+    aya::util::nr_cpus().ok().and_then(|cpus| u32::try_from(cpus).ok()).unwrap_or(u32::MAX >> 1)
 }
 
 /// Whether two programs find a packet's bucket under the same tag.
 pub(super) fn same_keys(a: &Settings, b: &Settings) -> bool {
+    let by_rule = |of: &Settings| of.keying == Keying::ByRule as u8;
     let keys = |of: &Settings| (of.per, of.prefix_v4, of.prefix_v6, of.link, of.secret.k0, of.secret.k1);
-    keys(a) == keys(b)
+    // With keys by rule that of the attachment is in the limits of the rules that have none of their own.
+    by_rule(a) == by_rule(b) && keys(a) == keys(b)
+}
+
+/// What of the data plane the attachment needs. Where there are rules that is everything but the device's total, so that
+/// rules come and go without another program; each rule's own limits say what a packet of it pays for.
+fn all_features(record: &Record) -> u8 {
+    let of_default = default_features(&record.config.limits);
+    match record.keying {
+        Keying::Single => of_default,
+        _ => ANY_RULE | of_default & feature::DEVICE_TOTAL,
+    }
+}
+
+/// What rules may need.
+const ANY_RULE: u8 = feature::RATE | feature::PEAK | feature::PPS | feature::TOTAL | feature::ACTION;
+
+/// What the limits of the default rule need: its total is the device's.
+pub(super) fn default_features(limits: &Limits) -> u8 {
+    features(limits, feature::DEVICE_TOTAL)
+}
+
+/// What the limits of a rule need.
+pub(super) fn rule_features(limits: &Limits) -> u8 {
+    features(limits, feature::TOTAL)
 }
 
 /// What of the data plane `limits` need; what is not named here no packet pays for.
-fn features(limits: &Limits) -> u8 {
+fn features(limits: &Limits, of_total: u8) -> u8 {
     let Limits { rate, peak, soft: _, pps, total, exceed, violate, block } = limits;
     [
         (rate.is_some(), feature::RATE),
         (peak.is_some(), feature::PEAK),
         (pps.is_some(), feature::PPS),
-        (total.is_some(), feature::DEVICE_TOTAL),
+        (total.is_some(), of_total),
         ([exceed, violate].iter().any(|action| **action != Action::Drop), feature::ACTION),
         (*block, feature::BLOCK),
     ]
@@ -74,13 +109,13 @@ mod tests {
     fn each_limit_has_its_feature() {
         let all = example::limits();
         assert_eq!(
-            features(&all),
+            default_features(&all),
             feature::RATE | feature::PEAK | feature::PPS | feature::DEVICE_TOTAL | feature::ACTION
         );
-        assert_eq!(features(&example::config().limits), feature::RATE);
-        assert_eq!(features(&Limits { pps: all.pps, ..Limits::default() }), feature::PPS);
+        assert_eq!(default_features(&example::config().limits), feature::RATE);
+        assert_eq!(default_features(&Limits { pps: all.pps, ..Limits::default() }), feature::PPS);
         let violate = Limits { violate: Action::Pass, exceed: Action::Drop, ..all };
-        assert_eq!(features(&violate) & feature::ACTION, feature::ACTION);
-        assert_eq!(features(&Limits::BLOCK), feature::BLOCK);
+        assert_eq!(default_features(&violate) & feature::ACTION, feature::ACTION);
+        assert_eq!(default_features(&Limits::BLOCK), feature::BLOCK);
     }
 }

@@ -4,15 +4,15 @@
 //! and after its other words were read.
 
 use shaper_common::{
-    abi::Count,
+    abi::{Count, Keying, RuleLimits, feature},
     atomic::{Atomics as _, Native},
-    bucket::{self, Limit},
+    bucket,
     key::Key,
-    siphash::SipKey,
-    table::{EMPTY, FlowSet, Tally, WAYS},
+    table::{EMPTY, FlowSet, Tally, WAYS, stamp},
 };
 
-use super::mapping::Mapping;
+use super::{mapping::Mapping, rulebook::Book};
+use crate::state::Record;
 
 /// How often a way that is changing is read again before it is left out.
 const TRIES: u32 = 4;
@@ -20,6 +20,8 @@ const TRIES: u32 = 4;
 /// A flow and its bucket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Row {
+    /// That of its rule.
+    pub(super) slot: u32,
     pub(super) key: Key,
     pub(super) passed: Count,
     pub(super) dropped: Count,
@@ -28,51 +30,101 @@ pub(super) struct Row {
 }
 
 /// Ways that hold a flow.
-pub(super) fn count(table: &Mapping) -> u64 {
+pub(super) fn count(table: &Mapping<FlowSet>) -> u64 {
     let used = |set: &FlowSet| set.tags.iter().filter(|tag| Native::load(tag) != EMPTY).count() as u64;
-    table.sets().iter().map(used).sum()
+    table.all().iter().map(used).sum()
 }
 
-/// Every flow, with the level of its bucket under `limit` at `now`.
-pub(super) fn rows(table: &Mapping, secret: &SipKey, limit: &Limit, now: u64) -> Vec<Row> {
-    let v = limit.clock.at(now);
+/// Every flow, with the level of its bucket at `now` in configuration number `config`.
+pub(super) fn rows(table: &Mapping<FlowSet>, record: &Record, book: &Book, config: u64, now: u64) -> Vec<Row> {
     let mut rows = Vec::new();
-    for set in table.sets() {
+    for set in table.all() {
         let first = rows.len();
         for way in 0..WAYS {
-            let Some((key, full_at, row)) = read(set, way, secret) else { continue };
+            let Some(read) = read(set, way, record, &book.limits) else { continue };
+            let row = read.row(record, book, config, now);
             // Two CPUs that see a flow's first packets at once may each take a way for it. Packets find the first.
-            match rows[first..].iter_mut().find(|row: &&mut Row| row.key == key) {
+            match rows[first..].iter_mut().find(|known: &&mut Row| (known.slot, known.key) == (row.slot, row.key)) {
                 Some(known) => known.add(&row),
-                None => rows.push(Row { level_bytes: bucket::level(full_at, v, limit.burst), ..row }),
+                None => rows.push(row),
             }
         }
     }
     rows
 }
 
-fn read(set: &FlowSet, way: usize, secret: &SipKey) -> Option<(Key, u64, Row)> {
+/// A way that belongs to whom it says.
+struct Read {
+    row: Row,
+    full_at: u64,
+    stamp: u64,
+}
+
+fn read(set: &FlowSet, way: usize, record: &Record, limits: &[RuleLimits]) -> Option<Read> {
+    let state = &set.state[way];
     for _ in 0..TRIES {
         let tag = Native::load(&set.tags[way]);
         if tag == EMPTY {
             return None;
         }
+        let stamp = Native::load(&state.rule);
         let words = set.keys[way].words.each_ref().map(Native::load);
-        let Some(key) = Key::decode(&words).filter(|key| key.tag(secret) == tag) else { continue };
+        let Some(key) = Key::decode(&words) else { continue };
+        if stamp::is_moving(stamp) || !is_own(set, way, tag, stamp, record, limits) {
+            continue;
+        }
         let full_at = Native::load(&set.full_at[way]);
-        let state = &set.state[way];
         let row = Row {
+            slot: stamp::rule(stamp),
             key,
             passed: total(&state.passed),
             dropped: total(&state.dropped),
             marked_packets: Native::load(&state.marked_packets),
             level_bytes: 0,
         };
-        if Native::load(&set.tags[way]) == tag {
-            return Some((key, full_at, row));
+        if Native::load(&set.tags[way]) == tag && Native::load(&state.rule) == stamp {
+            return Some(Read { row, full_at, stamp });
         }
     }
     None
+}
+
+/// Whether the key beside a tag is the one that the tag is the hash of.
+pub(super) fn is_own(
+    set: &FlowSet,
+    way: usize,
+    tag: u64,
+    stamp: u64,
+    record: &Record,
+    limits: &[RuleLimits],
+) -> bool {
+    let words = set.keys[way].words.each_ref().map(Native::load);
+    let Some(key) = Key::decode(&words) else { return false };
+    match record.keying {
+        Keying::ByRule => limits
+            .get(stamp::rule(stamp) as usize)
+            .is_some_and(|limits| key.tag_under(limits.id, &record.secret) == tag),
+        _ => key.tag(&record.secret) == tag,
+    }
+}
+
+impl Read {
+    /// What people see: a flow that has not been seen since its rule changed shows the rule that it will meet.
+    fn row(self, record: &Record, book: &Book, config: u64, now: u64) -> Row {
+        let Self { mut row, full_at, stamp } = self;
+        let held = book.limits(stamp::rule(stamp));
+        row.slot = match record.keying {
+            Keying::Single => 0,
+            Keying::Cached if !stamp::is_of(stamp, config) => book.lookup(&row.key.encode()),
+            _ => stamp::rule(stamp),
+        };
+        let limits = book.limits(row.slot);
+        let moves = row.slot != stamp::rule(stamp) && record.keying != Keying::Single;
+        let kept = !moves || held.features & limits.features & feature::RATE != 0;
+        let debt = if kept { bucket::debt(full_at, held.rate.clock.at(now)) } else { 0 };
+        row.level_bytes = limits.rate.burst.saturating_sub(debt);
+        row
+    }
 }
 
 /// What a tally holds.

@@ -37,6 +37,11 @@ const DSCP: [(&str, u8); 24] = [
 /// Largest code point.
 const MOST_DSCP: u8 = 63;
 
+/// Whether it is what happens if nobody names an action.
+pub(super) fn is_default(action: &Action) -> bool {
+    *action == Action::default()
+}
+
 /// Reads an action.
 ///
 /// # Errors

@@ -12,28 +12,28 @@ use super::{action, numbers};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
     /// Bytes of each key.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<ByteLimit>,
     /// Bytes of each key at a second rate, above that of `rate`.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak: Option<ByteLimit>,
     /// If the peak was given as a share of the rate: it follows the rate.
-    #[serde(default, with = "share")]
+    #[serde(default, with = "share", skip_serializing_if = "Option::is_none")]
     pub soft: Option<Share>,
     /// Packets of each key.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pps: Option<PacketLimit>,
     /// Bytes of everything that crosses the device in the attachment's direction.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total: Option<ByteLimit>,
     /// What happens above `rate` or `pps`.
-    #[serde(default, with = "action")]
+    #[serde(default, with = "action", skip_serializing_if = "action::is_default")]
     pub exceed: Action,
     /// What happens above `peak`.
-    #[serde(default, with = "action")]
+    #[serde(default, with = "action", skip_serializing_if = "action::is_default")]
     pub violate: Action,
     /// Everything is dropped but what is exempt; there are no limits then.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub block: bool,
 }
 

@@ -25,13 +25,13 @@ pub struct Rule {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Match {
     /// The address is in one of these; any address if there is none.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nets: Vec<Net>,
     /// Whose address.
     #[serde(default)]
     pub side: Side,
     /// IP protocol number.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proto: Option<u8>,
     /// Ports of TCP, UDP, UDP-Lite, SCTP and DCCP.
     #[serde(default)]

@@ -227,7 +227,7 @@ fn document<'a, T, R: Serialize>(
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 mod tests {
-    use shaper_common::abi::RuleCounters;
+    use shaper_common::abi::RuleCounts;
 
     use super::*;
     use crate::{model::Limits, plan::example, render::flows::tests::flow};
@@ -270,7 +270,7 @@ mod tests {
 
     #[test]
     fn counters_have_every_reason() {
-        let mut counters = RuleCounters::default();
+        let mut counters = RuleCounts::default();
         counters.reasons[Reason::Conform as usize] = Count { packets: 3, bytes: 300 };
         counters.reasons[Reason::Rate as usize] = Count { packets: 2, bytes: 200 };
         counters.reasons[Reason::Exempt as usize] = Count { packets: 1, bytes: 42 };

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use shaper_common::{
-    abi::{Count, RuleCounters},
+    abi::{Count, RuleCounts},
     verdict::Reason,
 };
 
@@ -14,7 +14,7 @@ use super::{
 use crate::model::RuleStats;
 
 /// What passed: everything that has a reason other than `exempt`, less what was dropped.
-pub(super) fn passed(counters: &RuleCounters) -> Count {
+pub(super) fn passed(counters: &RuleCounts) -> Count {
     let limited = |count: fn(&Count) -> u64| {
         let reasons = Reason::ALL.iter().filter(|reason| **reason != Reason::Exempt);
         let sum = reasons.map(|reason| count(&counters.reasons[*reason as usize])).fold(0, u64::wrapping_add);
@@ -70,7 +70,7 @@ mod tests {
     use crate::model::Direction;
 
     fn example() -> RuleStats {
-        let mut counters = RuleCounters::default();
+        let mut counters = RuleCounts::default();
         let mut count = |reason: Reason, packets, bytes| counters.reasons[reason as usize] = Count { packets, bytes };
         count(Reason::Conform, 100_000, 150_000_000);
         count(Reason::Rate, 20, 30_000);
@@ -123,7 +123,7 @@ reason untracked        3        300
 
     #[test]
     fn passed_is_never_negative() {
-        let counters = RuleCounters { dropped: Count { packets: 1, bytes: 60 }, ..RuleCounters::default() };
+        let counters = RuleCounts { dropped: Count { packets: 1, bytes: 60 }, ..RuleCounts::default() };
         assert_eq!(passed(&counters), Count::default());
     }
 }

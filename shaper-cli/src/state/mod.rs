@@ -4,9 +4,11 @@
 mod directory;
 mod lock;
 mod record;
+mod room;
 mod root;
 
 pub(crate) use directory::{Directory, Place, Tree, entry};
 pub(crate) use lock::Lock;
-pub(crate) use record::{Owner, Record};
+pub(crate) use record::{Owner, Record, Slot};
+pub(crate) use room::Room;
 pub(crate) use root::Root;

@@ -2,13 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 use shaper_common::{
-    abi::{self, OWNER_TEXT, OwnerRecord},
+    abi::{self, Keying, OWNER_TEXT, OwnerRecord},
     siphash::SipKey,
 };
 
 use crate::{
     error::{Error, Result},
     model::{Config, Direction, Hook},
+    state::Room,
 };
 
 /// What is remembered, as JSON.
@@ -33,8 +34,29 @@ pub(crate) struct Record {
     /// Secret of the flow table; it stays when the program is replaced, for the tags are hashes under it.
     #[serde(with = "secret")]
     pub(crate) secret: SipKey,
-    /// What was asked for.
+    /// How packets find rule and bucket. It does not go back when rules go away: flows have been stamped with rules.
+    #[serde(with = "keying")]
+    pub(crate) keying: Keying,
+    /// How large the maps are.
+    pub(crate) room: Room,
+    /// Bytes of text that tell the rules.
+    pub(crate) rules_len: u64,
+    /// The number that the next new rule gets.
+    pub(crate) next_id: u32,
+    /// What was asked for; the rules stand elsewhere.
     pub(crate) config: Config,
+    /// Where the data plane has each rule.
+    #[serde(skip)]
+    pub(crate) slots: Vec<Slot>,
+}
+
+/// Where the data plane has a rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Slot {
+    /// The rule's place in the maps, 1 or more.
+    pub(crate) slot: u32,
+    /// [`abi::RuleLimits::id`].
+    pub(crate) id: u32,
 }
 
 /// A record and the program it belongs to.
@@ -81,6 +103,20 @@ impl Owner {
         let text = text.get(..len).ok_or("its owner record is damaged: no such length")?;
         let record = serde_json::from_slice(text).map_err(|error| format!("its owner record is damaged: {error}"))?;
         Ok(Self { program_id, epoch_base, record })
+    }
+}
+
+/// A keying as its number.
+mod keying {
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+    use shaper_common::abi::Keying;
+
+    pub(super) fn serialize<S: Serializer>(keying: &Keying, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_u8(*keying as u8)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Keying, D::Error> {
+        Keying::from_u8(u8::deserialize(from)?).ok_or_else(|| D::Error::custom("no such keying"))
     }
 }
 
@@ -144,6 +180,17 @@ mod tests {
                 mpu: 256,
                 ..example::config()
             },
+            keying: Keying::ByRule,
+            room: Room {
+                rules: u32::MAX,
+                boundaries: u32::MAX,
+                links: u32::MAX,
+                text: u32::MAX,
+                shard_mask: u16::MAX,
+            },
+            rules_len: u64::MAX,
+            next_id: u32::MAX,
+            slots: Vec::new(),
         };
         Owner { program_id: u32::MAX, epoch_base: u64::MAX, record }
     }
