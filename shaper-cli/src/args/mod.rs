@@ -10,7 +10,7 @@ mod set;
 mod stats;
 mod status;
 mod usage;
-mod value;
+pub(crate) mod value;
 
 use clap::{Args, Parser, Subcommand};
 

@@ -6,13 +6,16 @@ mod line;
 mod select;
 mod top;
 
-pub(crate) use self::line::word;
 pub use self::{
-    change::{Change, attach, set},
+    change::{Change, attach, place, set},
     limits::warnings,
     line::{attach_line, detach_line},
     select::{Which, select},
     top::top,
+};
+pub(crate) use self::{
+    limits::limits,
+    line::{limit_options, options, word},
 };
 
 #[cfg(test)]
