@@ -1,6 +1,7 @@
 //! What the arguments mean, worked out without a kernel: configurations, selections, orders, warnings.
 
 mod change;
+mod file;
 mod limits;
 mod line;
 mod select;
@@ -8,6 +9,7 @@ mod top;
 
 pub use self::{
     change::{Change, attach, place, set},
+    file::file,
     limits::warnings,
     line::{attach_line, detach_line},
     select::{Which, select},
