@@ -6,6 +6,7 @@
 
 pub mod args;
 pub mod command;
+pub mod compile;
 pub mod config;
 pub mod error;
 pub mod kernel;
