@@ -44,7 +44,7 @@ pub(crate) fn overflow() -> impl TypedValueParser<Value = Overflow> {
 
 /// One of the words of `T`, for where clap does not read it.
 pub(crate) fn choice<T: ValueEnum>(text: &str) -> Result<T, Invalid> {
-    T::from_str(text, false).map_err(|_| {
+    T::from_str(text, false).map_err(|_same| {
         let values = T::value_variants().iter().filter_map(ValueEnum::to_possible_value);
         let values: Vec<String> = values.map(|value| value.get_name().to_owned()).collect();
         not_one_of(text, &values)

@@ -4,7 +4,7 @@ use std::{collections::HashSet, io};
 
 use super::{
     file::{complain, understand},
-    make::{make, pretend, report},
+    make::{Made, make, pretend, report},
     session::Session,
 };
 use crate::{
@@ -41,8 +41,9 @@ pub(super) fn run(args: &Apply, session: &mut Session<'_>) -> Result<()> {
     session.say_notices(Some(&host));
     drop(host);
     let (made, others, failure) = done?;
+    let nothing = made.is_empty() && others.is_empty();
     report(&made, session)?;
-    session.print(|out| others.went(verbose, out))?;
+    session.print(|out| if nothing { writeln!(out, "the file names no device") } else { others.went(verbose, out) })?;
     failure.map_or(Ok(()), Err)
 }
 
@@ -52,7 +53,7 @@ fn carry_out(
     host: &mut Host,
     planned: impl FnOnce(&[Found], &mut Session<'_>) -> Result<Vec<Change>>,
     session: &mut Session<'_>,
-) -> Result<(Vec<super::make::Made>, Others, Option<Error>)> {
+) -> Result<(Vec<Made>, Others, Option<Error>)> {
     let found = host.list()?;
     let changes = planned(&found, session)?;
     let others = if args.exclusive { Others::of(host, found, &changes) } else { Others::default() };
@@ -77,6 +78,10 @@ impl Others {
         let mut damaged = host.damaged(None, &Direction::ALL);
         damaged.retain(|damage| !named.contains(&(damage.dev.as_str(), damage.direction)));
         Self { found, damaged }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.found.is_empty() && self.damaged.is_empty()
     }
 
     /// Detaches them. Returns those that are gone now, and the failure if one resists, which does not keep the others.

@@ -82,7 +82,6 @@ pub(super) fn keys() -> impl Iterator<Item = &'static str> {
 
 /// Reads an attachment that begins at `header`. `None` if something is wrong with it, which is reported.
 pub(super) fn read(table: &DeTable<'_>, header: Range<usize>, diagnostics: &mut Diagnostics<'_>) -> Option<Attachment> {
-    let before = diagnostics.len();
     let mut config = Config::of(Limits::default());
     let mut section = Section::new(header.clone());
     let mut words = Words::default();
@@ -95,14 +94,13 @@ pub(super) fn read(table: &DeTable<'_>, header: Range<usize>, diagnostics: &mut 
             && !section.read_limit(key, value, diagnostics)
         {
             let known = keys().chain(LIMITS.iter().map(|key| key.name));
-            Section::unknown(key, known, rule::keys(), "`[[attach.rule]]`", diagnostics);
+            section.unknown(key, known, rule::keys(), "`[[attach.rule]]`", diagnostics);
         }
     }
     if !table.contains_key("dev") {
         diagnostics.lack(header, "`dev`: missing", "name the device, like `dev = \"eth0\"`");
     }
-    // What goes together is asked of words that are right.
-    let limits = if diagnostics.len() == before { section.limits(diagnostics) } else { None };
+    let limits = section.limits(diagnostics);
     if let Some(value) = table.get(RULE) {
         config.rules = read_rules(value.get_ref(), value.span(), diagnostics);
     }

@@ -6,7 +6,7 @@ use toml::de::{DeTable, DeValue};
 use toml_parser::{ParseError, Source as Toml, parser};
 
 use super::{diagnostic::Diagnostics, source::Source};
-use crate::error::Invalid;
+use crate::{error::Invalid, text::is_unsafe};
 
 /// Words and signs that a file may have: what is read takes some hundred bytes for each. 64 MiB of rules have fewer.
 const MOST_WORDS: usize = 1 << 25;
@@ -86,6 +86,8 @@ fn syntax(text: &str, error: &toml::de::Error) -> (Range<usize>, String, String)
     } else if bare.iter().any(|bare| message.starts_with(bare)) {
         if word.trim().is_empty() {
             ("there is no value".to_owned(), LAYOUT.to_owned())
+        } else if word.contains(is_unsafe) {
+            (format!("`{word}` has characters that cannot be shown"), LAYOUT.to_owned())
         } else {
             (format!("`{word}` is not in quotes"), format!("write `\"{word}\"`"))
         }

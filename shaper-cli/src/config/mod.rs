@@ -13,6 +13,8 @@ mod save;
 mod section;
 mod source;
 mod temporary;
+#[cfg(test)]
+mod tests;
 
 use toml::de::DeValue;
 

@@ -92,19 +92,19 @@ impl Rules {
                 && !section.read_limit(key, value, diagnostics)
             {
                 let known = keys().chain(LIMITS.iter().map(|key| key.name));
-                Section::unknown(key, known, attachment::keys(), "`[[attach]]`", diagnostics);
+                section.unknown(key, known, attachment::keys(), "`[[attach]]`", diagnostics);
             }
         }
         let ports = ports(&words, &section, diagnostics);
-        if words.name.is_none() && !section.has("name") {
+        if !table.contains_key("name") {
             diagnostics.lack(header.clone(), "`name`: missing", "name the rule, like `name = \"guests\"`");
         }
-        // What goes together is asked of words that are right.
+        let limits = section.limits(diagnostics);
+        // What is the same is asked of words that are right.
         if diagnostics.len() > before {
             return;
         }
-        let Some(limits) = section.limits(diagnostics) else { return };
-        let (Some(name), Some(ports)) = (words.name, ports) else { return };
+        let (Some(limits), Some(name), Some(ports)) = (limits, words.name, ports) else { return };
         self.name(&name, section.place("name"), diagnostics);
         let matched = |net| (net, words.side.unwrap_or_default(), words.proto, ports);
         if nets.is_empty() {

@@ -20,11 +20,13 @@ pub(super) struct Section {
     /// Keys that are given, and where their values stand.
     given: HashMap<&'static str, Range<usize>>,
     args: LimitArgs,
+    /// A limit, or a key that may be meant for one, is wrong.
+    unsound: bool,
 }
 
 impl Section {
     pub(super) fn new(header: Range<usize>) -> Self {
-        Self { header, given: HashMap::new(), args: LimitArgs::default() }
+        Self { header, given: HashMap::new(), args: LimitArgs::default(), unsound: false }
     }
 
     /// Reads a key if it is one of `keys`.
@@ -55,19 +57,23 @@ impl Section {
         diagnostics: &mut Diagnostics<'_>,
     ) -> bool {
         let mut args = std::mem::take(&mut self.args);
+        let before = diagnostics.len();
         let known = self.read(LIMITS, &mut args, name, value, diagnostics);
         self.args = args;
+        self.unsound |= diagnostics.len() > before;
         known
     }
 
     /// Reports a key that is none of `known`. A key of the `other` kind of table belongs there.
     pub(super) fn unknown(
+        &mut self,
         name: &Spanned<DeString<'_>>,
         known: impl Iterator<Item = &'static str>,
         mut other: impl Iterator<Item = &'static str>,
         kind: &str,
         diagnostics: &mut Diagnostics<'_>,
     ) {
+        self.unsound = true;
         let key = name.get_ref().as_ref();
         let (cause, hint) = if other.any(|other| other == key) {
             ("the key belongs into another table".to_owned(), format!("write it under {kind}"))
@@ -97,15 +103,18 @@ impl Section {
         diagnostics.add(self.place(key), format!("`{key}`: cannot go with `{other}`"), "leave out one of the two");
     }
 
-    /// What the limits come to. `None` if they do not go together, which is reported.
+    /// What the limits come to. `None` if one is wrong, or if they do not go together, which is reported.
     pub(super) fn limits(&self, diagnostics: &mut Diagnostics<'_>) -> Option<Limits> {
+        if self.unsound {
+            return None;
+        }
         let has = |key: &&&'static str| self.has(key);
         let limits = || LIMITS.iter().map(|key| &key.name);
-        if let Some(alone) = ALONE.iter().find(has) {
-            if let Some(other) = limits().filter(|key| *key != alone).find(has) {
-                self.conflict(alone, other, diagnostics);
-                return None;
-            }
+        let alone = ALONE.iter().find(has);
+        let beside = alone.and_then(|alone| Some((alone, limits().filter(|key| *key != alone).find(has)?)));
+        if let Some((alone, other)) = beside {
+            self.conflict(alone, other, diagnostics);
+            return None;
         }
         if self.has("soft") && self.has("peak") {
             self.conflict("soft", "peak", diagnostics);

@@ -164,7 +164,7 @@ fn open(path: &str) -> Result<File> {
     if kind.is_dir() {
         return Err(Error::usage(path, "is a directory", "name a file"));
     }
-    if !kind.is_file() && !(inherited && kind.is_fifo()) {
+    if !(kind.is_file() || inherited && kind.is_fifo()) {
         return Err(Error::usage(
             path,
             "is neither a file nor an open pipe",
@@ -194,4 +194,88 @@ fn cannot_read(path: &str, source: &io::Error) -> Error {
         _ => "name a file that can be read, or `-` for the standard input",
     };
     Error::usage(path, format!("cannot be read: {source}"), hint)
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+mod tests {
+    use std::{fs, os::unix::fs::symlink, path::PathBuf};
+
+    use nix::{sys::stat::Mode, unistd::mkfifo};
+
+    use super::*;
+
+    /// A directory that goes with the test.
+    struct Directory(PathBuf);
+
+    impl Directory {
+        fn new() -> Self {
+            let path = std::env::temp_dir().join(format!("shaper-source-{}", std::process::id()));
+            fs::create_dir(&path).unwrap();
+            Self(path)
+        }
+
+        fn path(&self, name: &str) -> String {
+            self.0.join(name).to_str().unwrap().to_owned()
+        }
+    }
+
+    impl Drop for Directory {
+        fn drop(&mut self) {
+            fs::remove_dir_all(&self.0).ok();
+        }
+    }
+
+    #[test]
+    fn only_files_are_read_and_nothing_is_waited_for() {
+        let directory = Directory::new();
+        let path = |name: &str| directory.path(name);
+        fs::write(path("file"), "\u{feff}version = 1").unwrap();
+        symlink(path("file"), path("link")).unwrap();
+        symlink(path("loop"), path("loop")).unwrap();
+        mkfifo(path("fifo").as_str(), Mode::S_IRWXU).unwrap();
+        File::create(path("large")).unwrap().set_len(MOST + 1).unwrap();
+        for name in ["file", "link"] {
+            assert_eq!(Source::read(&path(name)).unwrap().text(), "version = 1");
+        }
+        for (name, cause) in [
+            ("", "is a directory"),
+            ("fifo", "is neither a file nor an open pipe"),
+            ("large", "is larger than 64 MiB"),
+            ("absent", "cannot be read: No such file or directory (os error 2)"),
+            ("file/x", "cannot be read: Not a directory (os error 20)"),
+            ("loop", "cannot be read: Too many levels of symbolic links (os error 40)"),
+            ("nul\0", "cannot be read: file name contained an unexpected NUL byte"),
+        ] {
+            let error = Source::read(&path(name)).unwrap_err();
+            assert_eq!((error.exit_code(), error.to_string()), (1, format!("`{}`: {cause}", path(name))));
+        }
+        let error = Source::read("/dev/zero").unwrap_err();
+        assert_eq!(error.to_string(), "`/dev/zero`: is neither a file nor an open pipe");
+        // What is endless is cut short, and what is longer than it says is, too.
+        let error = read("-", io::repeat(0)).unwrap_err();
+        assert_eq!(error.to_string(), "`-`: is larger than 64 MiB");
+        assert!(Source::read("/proc/self/status").unwrap().text().starts_with("Name:"));
+    }
+
+    #[test]
+    fn an_open_pipe_is_read_by_its_name() {
+        use std::{io::Write as _, os::fd::AsRawFd as _};
+        let (reader, mut writer) = io::pipe().unwrap();
+        writer.write_all(b"version = 1").unwrap();
+        drop(writer);
+        let source = Source::read(&format!("/dev/fd/{}", reader.as_raw_fd())).unwrap();
+        assert_eq!(source.text(), "version = 1");
+    }
+
+    #[test]
+    fn places_are_counted_from_one() {
+        let source = Source::new("a\nb", "ab\nä\r\n\nz".into());
+        assert_eq!(source.name(), "a\\nb");
+        for (at, line, column) in
+            [(0, 1, 1), (2, 1, 3), (3, 2, 1), (5, 2, 2), (7, 3, 1), (8, 4, 1), (9, 4, 2), (99, 4, 2)]
+        {
+            assert_eq!(source.position(at), Position { line, column }, "{at}");
+        }
+    }
 }
