@@ -22,6 +22,17 @@ pub enum Error {
         /// What to write instead.
         hint: String,
     },
+    /// A file was found wrong; what is wrong with it has been said, place by place.
+    #[error("{file}: {}", counted(*errors))]
+    File {
+        /// The file.
+        file: String,
+        /// How many errors it has.
+        errors: usize,
+    },
+    /// `diff` has shown what differs. This is an answer, and not said as an error.
+    #[error("what is attached differs from the file")]
+    Different,
     /// No device of this name in the selected network namespace.
     #[error("no network device `{name}`")]
     NoSuchDevice {
@@ -117,6 +128,12 @@ impl Invalid {
         Self { cause: cause.into(), hint: hint.into() }
     }
 
+    /// What to write instead.
+    #[must_use]
+    pub fn hint(&self) -> &str {
+        &self.hint
+    }
+
     /// The failure if the word was given for `option`.
     #[must_use]
     pub fn given_for(&self, option: &str) -> Error {
@@ -163,6 +180,8 @@ impl Error {
             | Self::Kernel { hint, .. }
             | Self::Busy { hint, .. }
             | Self::State { hint, .. } => hint.into(),
+            Self::File { .. } => "nothing was changed; correct what is marked above".into(),
+            Self::Different => "`shaper apply` makes it what the file says".into(),
             Self::NoSuchDevice { suggestion: Some(near), .. } => format!("did you mean `{near}`?").into(),
             Self::NoSuchDevice { suggestion: None, .. } => {
                 "`ip link` lists the devices; another network namespace is selected with `-n NAME`".into()
@@ -188,14 +207,16 @@ impl Error {
         }
     }
 
-    /// The status the process exits with: 1 usage, 2 the kernel or the system refused, 3 not attached, 4 privilege.
+    /// The status the process exits with: 1 usage, 2 the kernel or the system refused, 3 not attached, 4 privilege, 6
+    /// different.
     #[must_use]
     pub const fn exit_code(&self) -> u8 {
         match self {
-            Self::Usage { .. } | Self::NoSuchDevice { .. } | Self::NoSuchNamespace { .. } => 1,
+            Self::Usage { .. } | Self::File { .. } | Self::NoSuchDevice { .. } | Self::NoSuchNamespace { .. } => 1,
             Self::Kernel { .. } | Self::Busy { .. } | Self::State { .. } | Self::Io { .. } | Self::Output(_) => 2,
             Self::NotAttached { .. } | Self::Gone { .. } => 3,
             Self::Privilege { .. } | Self::Denied { .. } => 4,
+            Self::Different => 6,
         }
     }
 }
@@ -205,6 +226,10 @@ fn place(dev: &str, direction: Option<Direction>) -> String {
         Some(direction) => format!("{dev} {direction}"),
         None => dev.to_owned(),
     }
+}
+
+fn counted(errors: usize) -> String {
+    format!("{errors} error{}", if errors == 1 { "" } else { "s" })
 }
 
 fn because(source: Option<&io::Error>) -> String {

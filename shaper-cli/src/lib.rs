@@ -6,9 +6,12 @@
 
 pub mod args;
 pub mod command;
+pub mod compile;
+pub mod config;
 pub mod error;
 pub mod kernel;
 pub mod model;
+mod near;
 pub mod net;
 pub mod plan;
 pub mod render;
@@ -48,7 +51,11 @@ pub fn run(args: impl IntoIterator<Item = OsString>, out: &mut dyn Write, err: &
 
 fn carry_out(args: impl IntoIterator<Item = OsString>, out: &mut dyn Write, err: &mut dyn Write) -> Result<u8> {
     let status = match args::parse(args) {
-        Ok(cli) => command::run(&cli, out, err).map(|()| 0)?,
+        Ok(cli) => match command::run(&cli, out, err) {
+            Ok(()) => 0,
+            Err(answer @ Error::Different) => answer.exit_code(),
+            Err(error) => return Err(error),
+        },
         Err(Stop::Show(text)) => out.write_all(text.as_bytes()).map(|()| 0).map_err(Error::Output)?,
         Err(Stop::Help(text)) => err.write_all(text.as_bytes()).map(|()| USAGE).map_err(Error::Output)?,
         Err(Stop::Fail(error)) => return Err(error),

@@ -212,6 +212,23 @@ impl Config {
     /// Most flows that can be tracked at once.
     pub const MOST_FLOWS: u32 = 1 << 24;
 
+    /// These limits, without rules, and everything else at its default.
+    #[must_use]
+    pub const fn of(limits: Limits) -> Self {
+        Self {
+            limits,
+            per: Per::FLOW,
+            max_flows: Self::MAX_FLOWS,
+            overflow: abi::Overflow::Shared,
+            account: AccountChoice::L2,
+            overhead: 0,
+            mpu: 0,
+            hook: HookChoice::Auto,
+            order: Order::Last,
+            rules: Vec::new(),
+        }
+    }
+
     /// How the data plane counts: `wire` is a frame with preamble, check sequence and gap, at least a minimum frame.
     #[must_use]
     pub fn accounting(&self) -> Accounting {

@@ -40,8 +40,7 @@ pub struct Attach {
     #[arg(long, value_enum, default_value_t, hide_possible_values = true, value_name = "auto|tcx|clsact")]
     pub hook: HookChoice,
     /// Keys that there is room for at once, 1 to 16777216
-    #[arg(long, default_value_t = Config::MAX_FLOWS, value_parser = value::number(1_u32, Config::MOST_FLOWS),
-          allow_hyphen_values = true, value_name = "N")]
+    #[arg(long, default_value_t = Config::MAX_FLOWS, value_parser = value::max_flows, allow_hyphen_values = true, value_name = "N")]
     pub max_flows: u32,
     /// What becomes of keys that find no room: share one bucket, pass, or are dropped
     #[arg(long, default_value = "shared", value_parser = value::overflow(), hide_possible_values = true,
@@ -51,12 +50,10 @@ pub struct Attach {
     #[arg(long, value_enum, default_value_t, hide_possible_values = true, value_name = "l2|l3|wire")]
     pub account: AccountChoice,
     /// Bytes added to each packet, -64 to 256
-    #[arg(long, default_value_t = 0, value_parser = value::number(-64_i32, 256), allow_hyphen_values = true,
-          value_name = "N")]
+    #[arg(long, default_value_t = 0, value_parser = value::overhead, allow_hyphen_values = true, value_name = "N")]
     pub overhead: i32,
     /// Least bytes a packet counts, overhead included, 0 to 256
-    #[arg(long, default_value_t = 0, value_parser = value::number(0_u32, 256), allow_hyphen_values = true,
-          value_name = "N")]
+    #[arg(long, default_value_t = 0, value_parser = value::mpu, allow_hyphen_values = true, value_name = "N")]
     pub mpu: u32,
     /// Before or after the programs that are on the hook now
     #[arg(long, value_enum, default_value_t, hide_possible_values = true, value_name = "first|last")]

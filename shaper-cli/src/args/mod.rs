@@ -1,25 +1,33 @@
 //! What was typed, as types. Whatever is wrong with a single word is found here; what is wrong with their combination,
 //! in [`crate::plan`].
 
+mod apply;
 mod attach;
+mod check;
 mod detach;
+mod diff;
 mod direction;
 mod flows;
 mod limits;
+mod save;
 mod set;
 mod stats;
 mod status;
 mod usage;
-mod value;
+pub(crate) mod value;
 
 use clap::{Args, Parser, Subcommand};
 
 pub use self::{
+    apply::Apply,
     attach::Attach,
+    check::Check,
     detach::Detach,
+    diff::Diff,
     direction::DirectionChoice,
     flows::{Flows, Sort},
     limits::LimitArgs,
+    save::Save,
     set::Set,
     stats::Stats,
     status::Status,
@@ -37,7 +45,7 @@ pub use self::{
     max_term_width = 80,
     after_help = "\
 Exit status: 0 done, 1 usage, 2 the kernel refused, 3 not attached, 4 missing
-privilege."
+privilege, 6 diff found differences."
 )]
 pub struct Cli {
     /// Options of all commands.
@@ -72,6 +80,14 @@ pub enum Command {
     Set(Set),
     /// Stop limiting, and restore what attach changed
     Detach(Detach),
+    /// Make everything be what a file says
+    Apply(Apply),
+    /// Show whether a file is right
+    Check(Check),
+    /// Show what apply would change
+    Diff(Diff),
+    /// Write what is attached as a file for apply
+    Save(Save),
     /// Show what is attached
     Status(Status),
     /// Show what passed and what was dropped, and why

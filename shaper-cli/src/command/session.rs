@@ -105,6 +105,11 @@ impl<'a> Session<'a> {
         self.said.push(format!("{kind}: {text}"));
     }
 
+    /// Shows people lines as they are, at the next [`Session::tell`].
+    pub(super) fn show(&mut self, lines: &str) {
+        self.said.push(lines.trim_end_matches('\n').to_owned());
+    }
+
     /// Tells people what the state has to say, once nothing can add to it.
     pub(super) fn say_notices(&mut self, host: Option<&Host>) {
         for notice in host.map_or_else(Default::default, Host::notices) {

@@ -3,6 +3,7 @@
 use crate::{
     error::{Error, Result},
     model::Device,
+    near::nearest,
     net::{
         Namespace,
         netlink::{Attributes, Message, Socket, field},
@@ -39,12 +40,20 @@ pub fn devices(namespace: &Namespace) -> Result<Vec<Device>> {
 ///
 /// If there is none, with the nearest name there is.
 pub fn device(namespace: &Namespace, name: &str) -> Result<Device> {
-    let devices = devices(namespace)?;
+    named(&devices(namespace)?, name).cloned()
+}
+
+/// The one of `devices` that is called `name`.
+///
+/// # Errors
+///
+/// If there is none, with the nearest name there is.
+pub fn named<'d>(devices: &'d [Device], name: &str) -> Result<&'d Device> {
     match devices.iter().find(|device| device.name == name) {
-        Some(device) => Ok(device.clone()),
+        Some(device) => Ok(device),
         None => Err(Error::NoSuchDevice {
             name: name.to_owned(),
-            suggestion: nearest(name, devices.iter().map(|device| device.name.as_str())),
+            suggestion: nearest(name, devices.iter().map(|device| device.name.as_str())).map(str::to_owned),
         }),
     }
 }
@@ -62,53 +71,4 @@ fn parse(answer: &[u8]) -> Option<Device> {
         readable: ethernet || BARE.contains(&kind),
         loopback: flags & libc::IFF_LOOPBACK as u32 != 0,
     })
-}
-
-/// The candidate closest to `name`, if it is close: at most two edits, and fewer than half of the letters.
-fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<String> {
-    let limit = 2.min(name.chars().count().saturating_sub(1) / 2);
-    candidates
-        .map(|candidate| (edits(name, candidate), candidate))
-        .filter(|(distance, _)| *distance <= limit)
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, candidate)| candidate.to_owned())
-}
-
-/// Levenshtein's distance, row by row.
-fn edits(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = i;
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let replaced = diagonal + usize::from(x != *y);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{edits, nearest};
-
-    #[test]
-    fn edits_are_counted() {
-        assert_eq!(edits("eth0", "eth0"), 0);
-        assert_eq!(edits("eth0", "eht0"), 2);
-        assert_eq!(edits("eth", "eth0"), 1);
-        assert_eq!(edits("", "eth0"), 4);
-        assert_eq!(edits("kitten", "sitting"), 3);
-    }
-
-    #[test]
-    fn only_a_close_name_is_suggested() {
-        let there = ["lo", "eth0", "wlan0"];
-        assert_eq!(nearest("eth1", there.into_iter()).as_deref(), Some("eth0"));
-        assert_eq!(nearest("wlan1", there.into_iter()).as_deref(), Some("wlan0"));
-        assert_eq!(nearest("x", there.into_iter()), None);
-        assert_eq!(nearest("bridge", there.into_iter()), None);
-    }
 }

@@ -4,5 +4,5 @@ mod device;
 mod namespace;
 pub(crate) mod netlink;
 
-pub use device::{device, devices};
+pub use device::{device, devices, named};
 pub use namespace::Namespace;

@@ -1,7 +1,7 @@
 //! What `attach` and `set` make of an attachment.
 
 use crate::{
-    args::{Attach, Set},
+    args::{Attach, DirectionChoice, Set},
     error::{Error, Result},
     model::{Config, Device, Direction, Found, Limits, Outcome, State},
     shell,
@@ -40,11 +40,47 @@ impl Change {
 ///
 /// If the arguments do not go together, or not with the device.
 pub fn attach(args: &Attach, device: &Device, found: &[Found]) -> Result<Vec<Change>> {
-    let directions = args.direction.directions();
-    let before = |direction| {
-        let here = |found: &&Found| found.ifindex == device.ifindex && found.direction == direction;
-        found.iter().filter(here).find(|found| found.state == State::Active)
+    fit(device, args.direction, found)?;
+    let config = Config {
+        limits: limits(&args.limits, &Limits::default())?,
+        per: args.per,
+        max_flows: args.max_flows,
+        overflow: args.overflow,
+        account: args.account,
+        overhead: args.overhead,
+        mpu: args.mpu,
+        hook: args.hook,
+        order: args.order,
+        rules: Vec::new(),
     };
+    place(&config, device, args.direction, found)
+}
+
+/// What puts `config` in force on `device`, where `found` is attached.
+///
+/// # Errors
+///
+/// If the device or the directions do not allow that.
+pub fn place(config: &Config, device: &Device, direction: DirectionChoice, found: &[Found]) -> Result<Vec<Change>> {
+    fit(device, direction, found)?;
+    let change = |direction: &Direction| Change {
+        device: device.clone(),
+        direction: *direction,
+        config: config.clone(),
+        before: before(device, *direction, found).cloned(),
+    };
+    Ok(direction.directions().iter().map(change).collect())
+}
+
+/// What limits `device` in a direction now.
+fn before<'f>(device: &Device, direction: Direction, found: &'f [Found]) -> Option<&'f Found> {
+    let here = |found: &&Found| found.ifindex == device.ifindex && found.direction == direction;
+    found.iter().filter(here).find(|found| found.state == State::Active)
+}
+
+/// Whether a device can be limited in these directions.
+fn fit(device: &Device, direction: DirectionChoice, found: &[Found]) -> Result<()> {
+    let directions = direction.directions();
     if !device.readable {
         return Err(Error::usage(
             device.name.clone(),
@@ -60,7 +96,9 @@ pub fn attach(args: &Attach, device: &Device, found: &[Found]) -> Result<Vec<Cha
                 "choose ingress or egress",
             ));
         };
-        if let Some(other) = Direction::ALL.into_iter().find(|other| other != direction && before(*other).is_some()) {
+        if let Some(other) =
+            Direction::ALL.into_iter().find(|other| other != direction && before(device, *other, found).is_some())
+        {
             return Err(Error::usage(
                 format!("--direction {direction}"),
                 format!("{} is limited at {other}, and every packet crosses both hooks", device.name),
@@ -68,25 +106,7 @@ pub fn attach(args: &Attach, device: &Device, found: &[Found]) -> Result<Vec<Cha
             ));
         }
     }
-    let config = Config {
-        limits: limits(&args.limits, &Limits::default())?,
-        per: args.per,
-        max_flows: args.max_flows,
-        overflow: args.overflow,
-        account: args.account,
-        overhead: args.overhead,
-        mpu: args.mpu,
-        hook: args.hook,
-        order: args.order,
-        rules: Vec::new(),
-    };
-    let change = |direction: &Direction| Change {
-        device: device.clone(),
-        direction: *direction,
-        config: config.clone(),
-        before: before(*direction).cloned(),
-    };
-    Ok(directions.iter().map(change).collect())
+    Ok(())
 }
 
 /// What `set` makes of `found`, on `device`: what is not named stays, and a burst that was never given follows its rate.

@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// The limits that `args` make of those there are `now`: what is not named stays, and what was never given follows.
-pub(super) fn limits(args: &LimitArgs, now: &Limits) -> Result<Limits> {
+pub(crate) fn limits(args: &LimitArgs, now: &Limits) -> Result<Limits> {
     if args.block {
         return Ok(Limits::BLOCK);
     }

@@ -11,32 +11,35 @@ use crate::{
 /// The command line that attaches what `found` is. Options at their default are not in it.
 #[must_use]
 pub fn attach_line(found: &Found) -> String {
-    let config = &found.config;
-    let mut options = direction(found);
-    let mut option = |given: bool, name: &str, value: &str| {
-        if given {
-            options.extend([" --", name]);
-            if !value.is_empty() {
-                options.extend([" ", value]);
-            }
+    let mut text = direction(found);
+    for (name, value) in options(&found.config) {
+        text.extend([" --", name]);
+        if !value.is_empty() {
+            text.extend([" ", &value]);
         }
-    };
-    for (name, value) in limit_options(&config.limits) {
-        option(true, name, &value);
     }
-    option(config.per != Per::FLOW, "per", &config.per.to_string());
-    option(config.max_flows != Config::MAX_FLOWS, "max-flows", &config.max_flows.to_string());
-    option(config.overflow != Overflow::Shared, "overflow", overflow_name(config.overflow));
-    option(config.account != AccountChoice::default(), "account", &word(&config.account));
-    option(config.overhead != 0, "overhead", &config.overhead.to_string());
-    option(config.mpu != 0, "mpu", &config.mpu.to_string());
-    option(config.hook != HookChoice::default(), "hook", &word(&config.hook));
-    option(config.order != Order::default(), "order", &word(&config.order));
-    line("attach", found, &options)
+    line("attach", found, &text)
 }
 
-/// The options that stand for `limits`, with their values; the one without is a flag.
-fn limit_options(limits: &Limits) -> Vec<(&'static str, String)> {
+/// The options of `attach` that lead to `config`, rules apart, with their values; one without is a flag.
+pub(crate) fn options(config: &Config) -> Vec<(&'static str, String)> {
+    let mut options = limit_options(&config.limits);
+    let others = [
+        (config.per != Per::FLOW, "per", config.per.to_string()),
+        (config.max_flows != Config::MAX_FLOWS, "max-flows", config.max_flows.to_string()),
+        (config.overflow != Overflow::Shared, "overflow", overflow_name(config.overflow).to_owned()),
+        (config.account != AccountChoice::default(), "account", word(&config.account)),
+        (config.overhead != 0, "overhead", config.overhead.to_string()),
+        (config.mpu != 0, "mpu", config.mpu.to_string()),
+        (config.hook != HookChoice::default(), "hook", word(&config.hook)),
+        (config.order != Order::default(), "order", word(&config.order)),
+    ];
+    options.extend(others.into_iter().filter(|(given, ..)| *given).map(|(_, name, value)| (name, value)));
+    options
+}
+
+/// The options that stand for `limits`, likewise.
+pub(crate) fn limit_options(limits: &Limits) -> Vec<(&'static str, String)> {
     let Limits { rate, peak, soft, pps, total, exceed, violate, block } = limits;
     let mut options = Vec::new();
     let mut bytes = |names: [&'static str; 2], limit: &Option<ByteLimit>, spelling: Option<String>| {

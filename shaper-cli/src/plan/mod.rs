@@ -1,18 +1,23 @@
 //! What the arguments mean, worked out without a kernel: configurations, selections, orders, warnings.
 
 mod change;
+mod file;
 mod limits;
 mod line;
 mod select;
 mod top;
 
-pub(crate) use self::line::word;
 pub use self::{
-    change::{Change, attach, set},
+    change::{Change, attach, place, set},
+    file::file,
     limits::warnings,
     line::{attach_line, detach_line},
     select::{Which, select},
     top::top,
+};
+pub(crate) use self::{
+    limits::limits,
+    line::{limit_options, options, word},
 };
 
 #[cfg(test)]

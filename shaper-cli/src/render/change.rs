@@ -2,9 +2,9 @@
 
 use std::io::{self, Write};
 
-use super::summary;
+use super::{difference, summary};
 use crate::{
-    model::{Found, Outcome, State},
+    model::{Config, Found, Outcome, State},
     plan::{Change, attach_line, detach_line, word},
 };
 
@@ -21,6 +21,7 @@ pub fn changed(change: &Change, outcome: Outcome, found: &Found, verbose: bool, 
     };
     writeln!(out, "{}", summary::attachment(&format!("{done} {} {}:", found.dev, found.direction), found))?;
     indented(&summary::settings(&found.config, verbose), out)?;
+    counted(&found.config, out)?;
     match (outcome, &change.before) {
         (Outcome::Created, _) => writeln!(out, "undo: {}", detach_line(found)),
         (Outcome::Updated, Some(before)) => writeln!(out, "undo: {}", attach_line(before)),
@@ -43,12 +44,26 @@ pub fn would_change(change: &Change, verbose: bool, out: &mut dyn Write) -> io::
     let start = format!("{would} {} {direction}:", device.name);
     writeln!(out, "{}", summary::limits(&start, config, &format!("hook {}", word(&config.hook))))?;
     indented(&summary::settings(config, verbose), out)?;
-    match before {
-        Some(before) if before.config != *config => {
-            writeln!(out, "{}", summary::attachment("    now:", before))?;
-            indented(&summary::settings(&before.config, verbose), out)
-        }
-        _ => Ok(()),
+    let Some(before) = before else { return counted(config, out) };
+    if differs_beside_rules(config, &before.config) {
+        writeln!(out, "{}", summary::attachment("    now:", before))?;
+        indented(&summary::settings(&before.config, verbose), out)?;
+    }
+    difference::rules(&before.config.rules, &config.rules, verbose, out)
+}
+
+/// Whether two configurations differ in more than their rules.
+fn differs_beside_rules(a: &Config, b: &Config) -> bool {
+    let Config { limits, per, max_flows, overflow, account, overhead, mpu, hook, order, rules: _ } = a;
+    (limits, per, max_flows, overflow) != (&b.limits, &b.per, &b.max_flows, &b.overflow)
+        || (account, overhead, mpu, hook, order) != (&b.account, &b.overhead, &b.mpu, &b.hook, &b.order)
+}
+
+fn counted(config: &Config, out: &mut dyn Write) -> io::Result<()> {
+    match config.rules.len() {
+        0 => Ok(()),
+        1 => writeln!(out, "    1 rule"),
+        rules => writeln!(out, "    {rules} rules"),
     }
 }
 
@@ -88,7 +103,7 @@ fn indented(text: &str, out: &mut dyn Write) -> io::Result<()> {
 mod tests {
     use super::*;
     use crate::{
-        model::{Config, Direction, Limits, Order},
+        model::{Direction, Limits, Order},
         plan::example,
     };
 

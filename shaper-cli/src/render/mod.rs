@@ -4,6 +4,7 @@
 //! says so. JSON is for programs and exact; [`json`] has its fields, which are stable.
 
 mod change;
+mod difference;
 mod flows;
 mod human;
 mod identity;
