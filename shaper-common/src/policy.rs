@@ -4,11 +4,11 @@
 //! once, where it leaves.
 
 use crate::{
-    abi::{DEFAULT_RULE, Keying, Overflow, RuleCounters, RuleCounts, RuleLimits, RuleState, feature},
+    abi::{self, DEFAULT_RULE, Keying, Overflow, RuleCounters, RuleCounts, RuleLimits, RuleState, feature},
     answer::Answer,
     atomic::{AtomicU64, Atomics},
     bucket,
-    cost::{self, Accounting, Cost},
+    cost::{self, Account, Accounting, Cost},
     key::{KEY_WORDS, Key, Per, Prefix},
     layers::{Buckets, Layers},
     packet::{self, Continuation, Facts, Link, Packet},
@@ -40,6 +40,54 @@ pub trait Settings {
     fn features(&self) -> u8;
     /// How rule and bucket are found.
     fn keying(&self) -> Keying;
+}
+
+impl Settings for abi::Settings {
+    #[inline(always)]
+    fn link(&self) -> Link {
+        if self.link == Link::Ethernet as u8 { Link::Ethernet } else { Link::Bare }
+    }
+
+    #[inline(always)]
+    fn per(&self) -> Per {
+        Per::from_u8(self.per).unwrap_or(Per::Dev)
+    }
+
+    #[inline(always)]
+    fn prefix(&self) -> Prefix {
+        Prefix { v4: self.prefix_v4, v6: self.prefix_v6 }
+    }
+
+    #[inline(always)]
+    fn accounting(&self) -> Accounting {
+        let account = if self.account == Account::L2 as u8 { Account::L2 } else { Account::L3 };
+        Accounting { account, overhead: self.overhead, mpu: self.mpu }
+    }
+
+    #[inline(always)]
+    fn secret(&self) -> SipKey {
+        self.secret
+    }
+
+    #[inline(always)]
+    fn set_mask(&self) -> u32 {
+        self.set_mask
+    }
+
+    #[inline(always)]
+    fn overflow(&self) -> Overflow {
+        Overflow::from_u8(self.overflow).unwrap_or(Overflow::Closed)
+    }
+
+    #[inline(always)]
+    fn features(&self) -> u8 {
+        self.features
+    }
+
+    #[inline(always)]
+    fn keying(&self) -> Keying {
+        Keying::from_u8(self.keying).unwrap_or(Keying::ByRule)
+    }
 }
 
 /// The maps and the time.

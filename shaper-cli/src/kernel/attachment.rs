@@ -341,7 +341,7 @@ fn look<T: Plain>(map: &Map, index: u32) -> Result<T> {
 pub(super) fn publish(
     maps: &Maps,
     half: u32,
-    draft: &mut Draft,
+    draft: Draft,
     old: &[RuleLimits],
     owner: &Owner,
 ) -> Result<Vec<RuleLimits>> {

@@ -8,7 +8,7 @@ use shaper_common::{
     abi::{Count, Keying, RuleLimits, RuleState},
     atomic::{AtomicU64, Atomics as _, Native},
     bucket::debt,
-    key::{KEY_WORDS, Key},
+    key::KEY_WORDS,
     table::{self, Clocks, EMPTY, FlowSet, MoreBuckets, Newcomer, Tally, WAYS, stamp},
 };
 
@@ -20,10 +20,10 @@ use super::{
 use crate::state::Record;
 
 /// The move between its two halves.
-pub(super) struct Carry<'a> {
+pub(super) struct Carry {
     old: Mapping<FlowSet>,
     new: Mapping<FlowSet>,
-    record: &'a Record,
+    record: Record,
     /// What was in each way of the old table, in its order.
     seen: Vec<Way>,
 }
@@ -95,12 +95,12 @@ fn add(tally: &Tally, now: Count, before: Count) {
     tally.add::<Native>(now.packets.wrapping_sub(before.packets), now.bytes.wrapping_sub(before.bytes));
 }
 
-impl<'a> Carry<'a> {
+impl Carry {
     /// Copies every flow of `old` to `new`, which no program uses yet. `limits` are those in force, `now` the time.
     pub(super) fn start(
         old: Mapping<FlowSet>,
         new: Mapping<FlowSet>,
-        record: &'a Record,
+        record: Record,
         limits: &[RuleLimits],
         now: u64,
     ) -> Self {
@@ -110,13 +110,13 @@ impl<'a> Carry<'a> {
             for way in 0..WAYS {
                 let held = Way::read(set, way);
                 // One that is being taken or moved at this moment is not what it says: not seen yet.
-                let settled = is_own(set, way, held.tag, held.stamp, record, limits) && !stamp::is_moving(held.stamp);
+                let settled = is_own(set, way, held.tag, held.stamp, &record, limits) && !stamp::is_moving(held.stamp);
                 let held = if settled { held } else { Way::default() };
                 seen.push(held);
                 if held.tag == EMPTY {
                     continue;
                 }
-                if let Some(slot) = Slot::find_or_take(new.all(), set, way, &held, &clocks, record) {
+                if let Some(slot) = Slot::find_or_take(new.all(), set, way, &held, &clocks, &record) {
                     for (word, value) in buckets(slot.set, slot.way).into_iter().zip(held.words) {
                         Native::store(word, value);
                     }
@@ -142,7 +142,7 @@ impl<'a> Carry<'a> {
                 if held.tag == EMPTY || (held == before && !owes) {
                     continue;
                 }
-                let Some(slot) = Slot::find_or_take(self.new.all(), set, way, &held, &clocks, self.record) else {
+                let Some(slot) = Slot::find_or_take(self.new.all(), set, way, &held, &clocks, &self.record) else {
                     homeless += u64::from(owes);
                     continue;
                 };
@@ -377,6 +377,8 @@ impl Charged {
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 mod tests {
+    use shaper_common::key::Key;
+
     use super::*;
 
     /// Of an attachment with one rule.

@@ -55,12 +55,12 @@ pub(super) fn change(
 }
 
 /// Puts limits and rules in force that need no other program.
-fn switch_limits(attachment: &mut Attachment, record: Record, mut draft: Draft) -> Result<()> {
+fn switch_limits(attachment: &mut Attachment, record: Record, draft: Draft) -> Result<()> {
     let old = attachment.book()?.limits;
     let owner = Owner { record, ..attachment.owner.clone() };
     let epoch = attachment.epoch.wrapping_add(1);
     sys::wait_for_programs();
-    publish(&attachment.maps, half(owner.epoch_base, epoch), &mut draft, &old, &owner)?;
+    publish(&attachment.maps, half(owner.epoch_base, epoch), draft, &old, &owner)?;
     attachment.maps.control.update(0, &Control { epoch }).map_err(Error::io("switch the configuration"))?;
     attachment.owner = owner;
     attachment.epoch = epoch;
@@ -90,7 +90,7 @@ fn outgrown(old: &Record, new: &Record) -> Vec<&'static str> {
 fn replace(
     attachment: Attachment,
     record: Record,
-    mut draft: Draft,
+    draft: Draft,
     request: &Request<'_>,
     lacks_qdisc: bool,
     notices: &mut Vec<String>,
@@ -110,7 +110,7 @@ fn replace(
     rulebook::empty_new_slots(&attachment.maps, &attachment.record().room, &record, &old)?;
     let flows = if next.contains(&map::FLOWS) && same_keys {
         let (from, to) = (Mapping::new(&attachment.maps.flows)?, Mapping::new(&maps.flows)?);
-        Some(Carry::start(from, to, &record, &old, clock::now()?))
+        Some(Carry::start(from, to, record.clone(), &old, clock::now()?))
     } else {
         None
     };
@@ -128,7 +128,7 @@ fn replace(
     sys::wait_for_programs();
     let at = half(epoch_base, attachment.epoch);
     let owner = Owner { program_id: program.id, epoch_base, record };
-    let limits = publish(&maps, at, &mut draft, &old, &owner)?;
+    let limits = publish(&maps, at, draft, &old, &owner)?;
     let now = clock::now()?;
     switch_program(attachment, &program, owner.record.hook, request, lacks_qdisc)?;
 

@@ -99,7 +99,7 @@ pub(super) fn create(tree: &Tree, place: Place, request: &Request<'_>) -> Result
 fn build(
     directory: &Directory,
     record: Record,
-    mut draft: Draft,
+    draft: Draft,
     request: &Request<'_>,
     lacks_qdisc: bool,
 ) -> Result<()> {
@@ -109,7 +109,7 @@ fn build(
     let program = Program::load(direction, settings(&record, 0), &source)?;
     let maps = Maps::open(directory, false)?;
     let owner = Owner { program_id: program.id, epoch_base: 0, record };
-    publish(&maps, 0, &mut draft, &[RuleLimits::default()], &owner)?;
+    publish(&maps, 0, draft, &[RuleLimits::default()], &owner)?;
     pin::create(&program, &directory.entry(entry::PROGRAM))?;
     match hook {
         Hook::Tcx => {

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use shaper_common::{
     abi::{Keying, RuleLimits, RuleState},
     atomic::{Atomics as _, Native},
-    rule::{Boundary, Index, Link, Rules, Table},
+    rule::{Boundary, Index, Link, Rules},
     table::MoreBuckets,
 };
 
@@ -12,12 +12,12 @@ use super::{
     limits,
     mapping::Mapping,
     maps::Maps,
-    settings::{processors, sets},
+    settings::processors,
 };
 use crate::{
-    compile::{self, Compiled, Slotted},
+    compile::{self, Compiled, Placed, Slotted},
     error::{Error, Result},
-    model::{Direction, Rule},
+    model::Rule,
     state::{Record, Room, Slot},
 };
 
@@ -67,8 +67,8 @@ pub(super) fn draft(record: &mut Record, old: Option<&Record>) -> Result<Draft> 
     let many = |n: usize| u32::try_from(n).map_err(|_| too_many());
     let needed = Room {
         rules: record.slots.iter().map(|slot| slot.slot).max().unwrap_or(0) + 1,
-        boundaries: many(compiled.boundaries.len())?.max(1),
-        links: many(compiled.links.len())? + 1,
+        boundaries: many(compiled.boundaries())?.max(1),
+        links: many(compiled.links())? + 1,
         text: many(text.len().div_ceil(WORD))?.max(1),
         shard_mask: 0,
     };
@@ -111,7 +111,7 @@ pub(super) fn write(
     maps: &Maps,
     half: u32,
     record: &Record,
-    draft: &mut Draft,
+    draft: Draft,
     old: &[RuleLimits],
     now: u64,
 ) -> Result<Vec<RuleLimits>> {
@@ -120,13 +120,14 @@ pub(super) fn write(
     empty_new_slots(maps, &record.room, record, old)?;
     let rules = Mapping::<RuleLimits>::new(&maps.rules)?;
     let mut fits = limits.iter().enumerate().all(|(rule, limits)| rules.set(2 * rule + half as usize, *limits));
-    let index = draft.compiled.place(half * boundaries, half * links + 1);
+    let Placed { index, boundaries: of_addresses, links: of_rules } =
+        draft.compiled.place(half * boundaries, half * links + 1);
     let into = Mapping::<Boundary>::new(&maps.boundaries)?;
     let from = (half * boundaries) as usize;
-    fits &= draft.compiled.boundaries.iter().enumerate().all(|(at, boundary)| into.set(from + at, *boundary));
+    fits &= of_addresses.iter().enumerate().all(|(at, boundary)| into.set(from + at, *boundary));
     let into = Mapping::<Link>::new(&maps.links)?;
     let from = (half * links) as usize + 1;
-    fits &= draft.compiled.links.iter().enumerate().all(|(at, link)| into.set(from + at, *link));
+    fits &= of_rules.iter().enumerate().all(|(at, link)| into.set(from + at, *link));
     let into = Mapping::<u64>::new(&maps.text)?;
     let from = (half * text) as usize;
     fits &= draft.text.chunks(WORD).enumerate().all(|(at, chunk)| {

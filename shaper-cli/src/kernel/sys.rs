@@ -242,18 +242,6 @@ impl Map {
         Ok(unsafe { value.assume_init() })
     }
 
-    /// The values at an index of a per-CPU map, one for each possible CPU.
-    pub(super) fn lookup_all<T: Plain + Default>(&self, index: u32) -> io::Result<Vec<T>> {
-        self.holds::<T>()?;
-        let cpus = aya::util::nr_cpus().map_err(|(_, error)| error)?;
-        let mut values = vec![T::default(); cpus];
-        let mut element = self.element(&index, values.as_mut_ptr());
-        // SAFETY: as above, for as many values as there are possible CPUs. The kernel rounds each up to eight bytes,
-        // which `holds` has seen to be no change.
-        unsafe { bpf(MAP_LOOKUP_ELEM, &mut element) }?;
-        Ok(values)
-    }
-
     /// Overwrites the value at an index, in one step as far as a killed process is concerned.
     pub(super) fn update<T: Plain>(&self, index: u32, value: &T) -> io::Result<()> {
         self.holds::<T>()?;

@@ -12,3 +12,6 @@ pub(crate) use lock::Lock;
 pub(crate) use record::{Owner, Record, Slot};
 pub(crate) use room::Room;
 pub(crate) use root::Root;
+
+#[cfg(test)]
+pub(crate) mod example;

@@ -3,23 +3,17 @@
 //! The same `judge` runs here and in the BPF object, so a test can ask what the object should have done.
 
 use shaper_common::{
-    abi::{self, DEFAULT_RULE, Keying, Overflow, RuleCounters, RuleCounts, RuleLimits, RuleState, feature},
+    abi::{self, DEFAULT_RULE, RuleCounters, RuleCounts, RuleLimits, RuleState, feature},
     atomic::{AtomicU64, Atomics, Native},
     bucket::{self, Limit},
-    cost::{Account, Accounting},
-    key::{Key, Per, Prefix},
-    packet::{Link, Packet},
+    key::Key,
+    packet::Packet,
     policy::{self, Decision},
-    rule::{Boundary, Index, Link as RuleLink, Rules},
-    siphash::SipKey,
+    rule::{Boundary, Index, Link, Rules},
     table::{self, FlowSet},
 };
 
 use super::rules::RuleBook;
-
-/// Settings as the tool writes them into the object, read as the object reads them.
-#[derive(Clone, Copy, Debug)]
-pub struct HostSettings(pub abi::Settings);
 
 /// An attachment.
 #[derive(Debug)]
@@ -31,7 +25,7 @@ pub struct HostPlane {
 /// What the programs share. Threads may judge packets on it at once.
 #[derive(Debug)]
 pub struct Maps {
-    settings: HostSettings,
+    settings: abi::Settings,
     rules: RuleBook,
     flows: Vec<FlowSet>,
     states: Vec<RuleState>,
@@ -58,7 +52,7 @@ impl HostPlane {
     pub fn with_rules(settings: abi::Settings, rules: RuleBook, now: u64) -> Self {
         let each = rules.limits.len();
         let maps = Maps {
-            settings: HostSettings(settings),
+            settings,
             flows: (0..=settings.set_mask).map(|_| FlowSet::default()).collect(),
             states: (0..each).map(|_| RuleState::default()).collect(),
             rules,
@@ -127,8 +121,8 @@ impl HostPlane {
     #[must_use]
     pub fn level(&self, key: &Key) -> u64 {
         let Limit { clock, burst } = self.maps.rules.limits[DEFAULT_RULE as usize].rate;
-        let tag = key.tag(&self.maps.settings.0.secret);
-        let set = &self.maps.flows[(tag as u32 & self.maps.settings.0.set_mask) as usize];
+        let tag = key.tag(&self.maps.settings.secret);
+        let set = &self.maps.flows[(tag as u32 & self.maps.settings.set_mask) as usize];
         let v = clock.at(Native::load(&self.maps.now));
         table::find::<Native>(set, tag).map_or(burst, |way| bucket::level(Native::load(&set.full_at[way]), v, burst))
     }
@@ -194,48 +188,6 @@ impl From<&Decision<'_>> for Outcome {
     }
 }
 
-impl policy::Settings for HostSettings {
-    fn link(&self) -> Link {
-        if self.0.link == Link::Ethernet as u8 { Link::Ethernet } else { Link::Bare }
-    }
-
-    fn per(&self) -> Per {
-        Per::from_u8(self.0.per).expect("a kind of key")
-    }
-
-    fn prefix(&self) -> Prefix {
-        Prefix { v4: self.0.prefix_v4, v6: self.0.prefix_v6 }
-    }
-
-    fn accounting(&self) -> Accounting {
-        Accounting {
-            account: if self.0.account == Account::L2 as u8 { Account::L2 } else { Account::L3 },
-            overhead: self.0.overhead,
-            mpu: self.0.mpu,
-        }
-    }
-
-    fn secret(&self) -> SipKey {
-        self.0.secret
-    }
-
-    fn set_mask(&self) -> u32 {
-        self.0.set_mask
-    }
-
-    fn overflow(&self) -> Overflow {
-        Overflow::from_u8(self.0.overflow).expect("an overflow policy")
-    }
-
-    fn features(&self) -> u8 {
-        self.0.features
-    }
-
-    fn keying(&self) -> Keying {
-        Keying::from_u8(self.0.keying).expect("a way to find a bucket")
-    }
-}
-
 impl Rules for Maps {
     fn index(&self, half: u32) -> Option<&Index> {
         self.rules.index(half)
@@ -245,16 +197,16 @@ impl Rules for Maps {
         self.rules.boundary(at)
     }
 
-    fn link(&self, at: u32) -> Option<&RuleLink> {
+    fn link(&self, at: u32) -> Option<&Link> {
         self.rules.link(at)
     }
 }
 
 impl policy::Plane for Maps {
     type Atomics = Native;
-    type Settings = HostSettings;
+    type Settings = abi::Settings;
 
-    fn settings(&self) -> &HostSettings {
+    fn settings(&self) -> &abi::Settings {
         &self.settings
     }
 
