@@ -52,6 +52,9 @@ pub mod map {
     pub const TEXT: &str = "TEXT";
     /// Array of two [`super::OwnerRecord`]s. The programs do not use it; it is pinned with the others.
     pub const OWNER: &str = "OWNER";
+    /// All of these, which are pinned.
+    pub const PINNED: [&str; 10] =
+        [FLOWS, CONTROL, RULES, STATES, COUNTERS, INDEX, BOUNDARIES, LINKS, TEXT, OWNER];
     /// The read-only [`super::Settings`].
     pub const SETTINGS: &str = "SETTINGS";
 }

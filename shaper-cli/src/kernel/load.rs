@@ -60,7 +60,7 @@ impl Program {
         for (name, entries) in maps::sizes(source.room) {
             loader.map_max_entries(name, entries);
         }
-        for name in maps::NAMES {
+        for name in map::PINNED {
             let path = if source.next.contains(&name) { source.directory.next(name) } else { source.directory.entry(name) };
             loader.map_pin_path(name, path);
         }

@@ -23,10 +23,6 @@ const ARRAY: u32 = 2;
 /// `BPF_F_MMAPABLE`.
 const MAPPABLE: u32 = 1 << 10;
 
-/// Names of all maps of an attachment that are pinned, for the loader.
-pub(super) const NAMES: [&str; 10] =
-    [FLOWS, CONTROL, RULES, STATES, COUNTERS, INDEX, BOUNDARIES, LINKS, OWNER, TEXT];
-
 /// Those that may be replaced by larger ones.
 pub(super) const REPLACEABLE: [&str; 7] = [FLOWS, RULES, STATES, COUNTERS, BOUNDARIES, LINKS, TEXT];
 

@@ -205,8 +205,7 @@ impl Directory {
 
     /// Removes the directory with the pins that can be ours, and the directories above it if they are empty.
     pub(crate) fn remove(&self) -> Result<()> {
-        use abi::map::{CONTROL, COUNTERS, FLOWS, OWNER, RULES, STATES};
-        for name in [entry::LINK, entry::PROGRAM, FLOWS, CONTROL, RULES, STATES, COUNTERS, OWNER] {
+        for name in [entry::LINK, entry::PROGRAM].into_iter().chain(abi::map::PINNED) {
             for path in [self.next(name), self.entry(name)] {
                 // A directory is nothing of ours.
                 if !path.is_dir() {
