@@ -5,9 +5,12 @@
 pub mod action;
 mod explanation;
 mod limits;
+mod net;
 mod numbers;
 mod per;
-mod rule;
+mod ports;
+pub mod protocol;
+pub mod rule;
 
 use std::fmt;
 
@@ -22,8 +25,10 @@ use shaper_common::{
 pub use self::{
     explanation::{Explanation, Layer, Question},
     limits::{ByteLimit, Limits, PacketLimit},
+    net::Net,
     per::Per,
-    rule::{Match, Net, PortRange, Ports, Rule, Side},
+    ports::{PortRange, Ports},
+    rule::{Match, Part, Rule, Side},
 };
 
 /// Which way packets cross the device.

@@ -15,6 +15,7 @@ mod level;
 mod parser;
 mod policy;
 mod property;
+mod rules;
 mod siphash;
 mod table;
 mod throughput;

@@ -1,10 +1,17 @@
 //! A rule: what it matches and what limits that.
 
-use std::{fmt, net::IpAddr};
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Limits, Per, per};
+use super::{Limits, Net, Per, Ports, per, protocol};
+use crate::{error::Invalid, text::is_unsafe};
+
+/// Longest name, bytes.
+const LONGEST_NAME: usize = 64;
+
+/// The name of what no rule matches.
+pub const DEFAULT: &str = "default";
 
 /// A rule of an attachment, besides the default. Its place in [`super::Config::rules`] is its age: the oldest is first.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,112 +56,155 @@ pub enum Side {
     Local,
 }
 
-/// Which ports a rule names.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Ports {
-    /// None.
-    #[default]
-    Any,
-    /// Source or destination.
-    Either(PortRange),
-    /// The source.
-    Source(PortRange),
-    /// The destination.
-    Destination(PortRange),
-    /// Both.
-    Both {
-        /// The source.
-        sport: PortRange,
-        /// The destination.
-        dport: PortRange,
-    },
-}
+/// What two rules of an attachment cannot have in common: a prefix, or any address, with the rest of the match.
+pub type Part = (Option<Net>, Side, Option<u8>, Ports);
 
-/// Ports from the first to the last, 1 ..= 65535.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct PortRange {
-    /// The first.
-    pub first: u16,
-    /// The last; not less than the first.
-    pub last: u16,
-}
+impl Match {
+    /// The parts: one for each prefix, or one for any address.
+    pub fn parts(&self) -> impl Iterator<Item = Part> {
+        let Self { nets, side, proto, ports } = self;
+        // Where no address is named it does not matter whose.
+        let any = nets.is_empty().then_some((None, Side::default(), *proto, *ports));
+        any.into_iter().chain(nets.iter().map(|net| (Some(*net), *side, *proto, *ports)))
+    }
 
-/// An address prefix without host bits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Net {
-    address: IpAddr,
-    len: u8,
-}
-
-impl Net {
-    /// The prefix, or `None` if the address has host bits or no such length.
+    /// The first prefix, how many more there are, and the rest: a line, and the name of a rule that has none.
     #[must_use]
-    pub fn new(address: IpAddr, len: u8) -> Option<Self> {
-        let net = Self { address, len };
-        (len <= net.bits() && net.masked().address == address).then_some(net)
-    }
-
-    /// The prefix of this length that holds `address`; a length that is too long is the longest.
-    #[must_use]
-    pub fn around(address: IpAddr, len: u8) -> Self {
-        let net = Self { address, len };
-        Self { address, len: len.min(net.bits()) }.masked()
-    }
-
-    /// Its first address.
-    #[must_use]
-    pub const fn address(&self) -> IpAddr {
-        self.address
-    }
-
-    /// Bits that count.
-    #[must_use]
-    pub const fn len(&self) -> u8 {
-        self.len
-    }
-
-    /// Whether every address of the IP version is in it.
-    #[must_use]
-    pub const fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
-    const fn bits(&self) -> u8 {
-        if self.address.is_ipv4() { 32 } else { 128 }
-    }
-
-    fn masked(self) -> Self {
-        let address = match self.address {
-            IpAddr::V4(v4) => {
-                let mask = u32::MAX.checked_shl(32 - u32::from(self.len)).unwrap_or(0);
-                IpAddr::V4((v4.to_bits() & mask).into())
-            }
-            IpAddr::V6(v6) => {
-                let mask = u128::MAX.checked_shl(128 - u32::from(self.len)).unwrap_or(0);
-                IpAddr::V6((v6.to_bits() & mask).into())
-            }
-        };
-        Self { address, ..self }
+    pub fn short(&self) -> String {
+        let more = self.nets.len().saturating_sub(1);
+        match self.nets.first() {
+            Some(first) if more > 0 => format!("{first} +{more}{}", Rest(self)),
+            Some(first) => format!("{first}{}", Rest(self)),
+            None => format!("any{}", Rest(self)),
+        }
     }
 }
 
-impl fmt::Display for Net {
+impl fmt::Display for Match {
+    /// All of it, e.g. `10.20.0.0/16, 2001:db8:20::/48 udp port 53`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.address, self.len)
+        if self.nets.is_empty() {
+            f.write_str("any")?;
+        }
+        for (n, net) in self.nets.iter().enumerate() {
+            write!(f, "{}{net}", if n == 0 { "" } else { ", " })?;
+        }
+        Rest(self).fmt(f)
     }
 }
 
-impl Serialize for Net {
-    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_str(self)
+/// What a match names besides prefixes, each word behind a space.
+struct Rest<'a>(&'a Match);
+
+impl fmt::Display for Rest<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Match { side, proto, ports, .. } = self.0;
+        if let Some(proto) = proto {
+            write!(f, " {}", protocol::name(*proto))?;
+        }
+        match ports {
+            Ports::Any => {}
+            Ports::Either(port) => write!(f, " port {port}")?,
+            Ports::Source(sport) => write!(f, " sport {sport}")?,
+            Ports::Destination(dport) => write!(f, " dport {dport}")?,
+            Ports::Both { sport, dport } => write!(f, " sport {sport} dport {dport}")?,
+        }
+        match side {
+            Side::Remote => Ok(()),
+            Side::Local => f.write_str(" local"),
+        }
     }
 }
 
-impl<'de> Deserialize<'de> for Net {
-    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(from)?;
-        let net = text.split_once('/').and_then(|(address, len)| Self::new(address.parse().ok()?, len.parse().ok()?));
-        net.ok_or_else(|| serde::de::Error::custom(format!("`{text}` is not a prefix")))
+/// Reads a name for a rule.
+///
+/// # Errors
+///
+/// If a rule cannot be called that.
+pub fn name(text: &str) -> Result<String, Invalid> {
+    let cause = if text.is_empty() || text.len() > LONGEST_NAME {
+        format!("`{text}` has {} bytes", text.len())
+    } else if text.chars().any(is_unsafe) {
+        format!("`{text}` has characters that cannot be shown")
+    } else if text.starts_with('-') {
+        format!("`{text}` looks like an option")
+    } else if text.trim() != text {
+        format!("`{text}` begins or ends with a space")
+    } else if text == DEFAULT {
+        format!("`{text}` is what no rule matches")
+    } else {
+        return Ok(text.to_owned());
+    };
+    Err(Invalid::new(
+        cause,
+        format!("names have 1 to {LONGEST_NAME} bytes that can be shown, no `-` first, and none is `{DEFAULT}`"),
+    ))
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+mod tests {
+    use super::*;
+
+    fn matches(nets: &[&str], side: Side, proto: Option<u8>, ports: Ports) -> Match {
+        Match { nets: nets.iter().map(|net| net.parse().unwrap()).collect(), side, proto, ports }
+    }
+
+    #[test]
+    fn a_match_is_words() {
+        let port = |text: &str| text.parse().unwrap();
+        for (matches, text, short) in [
+            (Match::default(), "any", "any"),
+            (matches(&["10.20.0.0/16"], Side::Remote, None, Ports::Any), "10.20.0.0/16", "10.20.0.0/16"),
+            (
+                matches(&["10.20.0.0/16"], Side::Remote, Some(17), Ports::Either(port("53"))),
+                "10.20.0.0/16 udp port 53",
+                "10.20.0.0/16 udp port 53",
+            ),
+            (
+                matches(&[], Side::Local, Some(6), Ports::Destination(port("80-90"))),
+                "any tcp dport 80-90 local",
+                "any tcp dport 80-90 local",
+            ),
+            (
+                matches(&["10.0.0.1", "2001:db8::/32"], Side::Local, Some(200), Ports::Source(port("1"))),
+                "10.0.0.1/32, 2001:db8::/32 200 sport 1 local",
+                "10.0.0.1/32 +1 200 sport 1 local",
+            ),
+            (
+                matches(&["::/0"], Side::Remote, None, Ports::Both { sport: port("1"), dport: port("2-3") }),
+                "::/0 sport 1 dport 2-3",
+                "::/0 sport 1 dport 2-3",
+            ),
+        ] {
+            assert_eq!((matches.to_string().as_str(), matches.short().as_str()), (text, short));
+        }
+    }
+
+    #[test]
+    fn a_match_has_a_part_for_each_prefix() {
+        let both = matches(&["10.0.0.0/8", "::/0"], Side::Local, Some(6), Ports::Any);
+        let expected = both.nets.iter().map(|net| (Some(*net), Side::Local, Some(6), Ports::Any));
+        assert!(both.parts().eq(expected));
+        let any = matches(&[], Side::Local, None, Ports::Any);
+        assert!(any.parts().eq([(None, Side::Remote, None, Ports::Any)]));
+    }
+
+    #[test]
+    fn names_can_be_shown_and_typed() {
+        for good in ["guests", "10.20.0.0/16 udp port 53", "b\u{fc}ro", "Default", &"x".repeat(64)] {
+            assert_eq!(name(good).unwrap(), good);
+        }
+        let long = "x".repeat(65);
+        for (bad, cause) in [
+            ("", "`` has 0 bytes"),
+            (long.as_str(), &*format!("`{long}` has 65 bytes")),
+            ("a\nb", "`a\nb` has characters that cannot be shown"),
+            ("--all", "`--all` looks like an option"),
+            (" x", "` x` begins or ends with a space"),
+            ("default", "`default` is what no rule matches"),
+        ] {
+            assert_eq!(name(bad).unwrap_err().to_string(), cause);
+        }
     }
 }

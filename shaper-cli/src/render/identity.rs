@@ -4,8 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use shaper_common::key::{self, Address, Family, Key};
 
-use super::protocol;
-use crate::model::{Flow, Per};
+use crate::model::{Flow, Per, protocol};
 
 /// The parts of a key. All are absent for frames whose IP header cannot be read, which share one bucket.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

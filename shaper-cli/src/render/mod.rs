@@ -9,7 +9,6 @@ mod flows;
 mod human;
 mod identity;
 pub mod json;
-mod protocol;
 mod stats;
 mod status;
 mod summary;
