@@ -9,6 +9,7 @@ use shaper_common::{
     abi::{self, Count, RuleCounters, RuleLimits, Settings, feature, map, program},
     atomic::{Atomics, Native},
     bucket::Limit,
+    key::Key,
     siphash::SipKey,
     table::{FlowSet, WAYS},
     verdict::{Reason, Verdict},
@@ -152,6 +153,11 @@ impl Rig {
             merge(&mut sum.marked, cpu.marked);
             sum
         })
+    }
+
+    /// The flows of the host's table with the packets that passed and that were dropped.
+    pub(crate) fn flows(&self) -> Vec<(Key, u64, u64)> {
+        self.twin.tracked()
     }
 
     /// Asserts that both tables hold the same flows in the same ways with the same counters, and debts that differ by
