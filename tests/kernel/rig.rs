@@ -9,6 +9,7 @@ use shaper_common::{
     abi::{Count, RuleCounts, RuleLimits, Settings, feature, map, program},
     atomic::{Atomics, Native},
     bucket::Limit,
+    key::Key,
     siphash::SipKey,
     rule::{Boundary, Index, Link},
     table::{FlowSet, WAYS, stamp},
@@ -221,6 +222,11 @@ impl Rig {
             merge_all(&mut sum, &counts);
         }
         sum
+    }
+
+    /// The flows of the host's table with the packets that passed and that were dropped.
+    pub(crate) fn flows(&self) -> Vec<(Key, u64, u64)> {
+        self.twin.tracked()
     }
 
     /// Asserts that both tables hold the same flows in the same ways with the same counters, and debts that differ by

@@ -46,6 +46,53 @@ fn flows_share_a_total_and_what_their_own_limit_drops_does_not_count() {
 }
 
 #[test]
+fn sources_share_a_total_and_what_it_refuses_is_not_charged_to_a_source() {
+    for direction in Direction::ALL {
+        let net = two_ns();
+        let path = direction.of(&net);
+        let attach = format!("--direction {} --per src --rate 8bit --burst 60500", direction.word());
+        // Each source 60 packets of 1000 bytes, both together 100.
+        let limit = Tool::on(&net.near).attach(&format!("{attach} --total 8bit --total-burst 100500"));
+        let send = |v6: bool, sport| {
+            let frame = if v6 { path.udp6() } else { path.udp4() };
+            let frame = UdpFrame { sport, len: 1000, ..frame };
+            let arrivals = path.arrivals(frame.ethertype());
+            path.injector().send(&frame, SENT as usize);
+            arrivals.count()
+        };
+        assert_eq!([send(false, 1), send(false, 2), send(true, 1), send(true, 2)], [60, 0, 40, 0]);
+        let reasons = limit.stats(direction).reasons;
+        assert_eq!([reasons.conform.packets, reasons.rate.packets, reasons.device_total.packets], [100, 140, 160]);
+        // Without the total, the second source still has what it did not get, and the first has nothing.
+        limit.again(&attach);
+        assert_eq!([send(false, 3), send(true, 3)], [0, 20]);
+        assert_eq!(limit.stats(direction).reasons.rate.packets, 140 + 100 + 80);
+    }
+}
+
+#[test]
+fn packets_and_bytes_are_limited_together_and_what_one_refuses_is_not_charged_to_the_other() {
+    for direction in Direction::ALL {
+        let net = two_ns();
+        let path = direction.of(&net);
+        // 20 packets, or 10 of 1000 bytes.
+        let options = format!("--direction {} --rate 8bit --burst 10500 --pps 1pps --pps-burst 20", direction.word());
+        let limit = Tool::on(&net.near).attach(&options);
+        for (sport, len, passed, left) in [(1, 1000, 10, 500), (2, 100, 20, 8500)] {
+            let frame = UdpFrame { sport, len, ..path.udp4() };
+            let arrivals = path.arrivals(frame.ethertype());
+            path.injector().send(&frame, SENT as usize);
+            assert_eq!(arrivals.count(), passed, "{frame:?}");
+            let flow = limit.flows(direction).into_iter().find(|flow| flow.sport == Some(sport)).expect("the flow");
+            let level = flow.level_bytes.expect("a level");
+            assert!((left..left + 100).contains(&level), "what was refused was charged, or more: {flow:?}");
+        }
+        let reasons = limit.stats(direction).reasons;
+        assert_eq!([reasons.conform.packets, reasons.rate.packets, reasons.pps.packets], [30, SENT - 10, SENT - 20]);
+    }
+}
+
+#[test]
 fn what_exceeds_the_rate_passes_with_a_mark_if_that_is_asked_for() {
     let net = two_ns();
     for direction in Direction::ALL {

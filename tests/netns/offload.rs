@@ -80,6 +80,36 @@ fn a_super_packet_above_the_burst_is_oversize() {
     assert_eq!((oversize.packets, oversize.bytes), (30, 30 * 1042), "{stats:?}");
 }
 
+#[test]
+fn a_limit_of_packets_counts_segments() {
+    let net = two_ns();
+    for direction in Direction::ALL {
+        let path = direction.of(&net);
+        for v6 in [false, true] {
+            let options = format!("--direction {} --pps 1pps --pps-burst 55", direction.word());
+            let limit = Tool::on(&net.near).attach(&options);
+            let pair = path.udp_pair(v6);
+            // Five of ten segments fit; one of sixty never would.
+            pair.send_segmented(500, 10, 8);
+            pair.send_segmented(500, 60, 1);
+            let stats = until("140 segments to be judged", || {
+                Some(limit.stats(direction)).filter(|stats| stats.judged_packets() >= 140)
+            });
+            let reasons = &stats.reasons;
+            let counted = [reasons.conform, reasons.pps, reasons.oversize].map(|count| count.packets);
+            assert_eq!(counted, [50, 30, 60], "{stats:?}");
+            let mut received = Vec::new();
+            until("50 datagrams", || {
+                received.extend(pair.received());
+                (received.len() >= 50).then_some(())
+            });
+            assert_eq!(received, [500; 50]);
+            let flow = limit.flow(direction);
+            assert_eq!([flow.passed_packets, flow.dropped_packets], [50, 90], "{flow:?}");
+        }
+    }
+}
+
 fn both_ends(net: &TwoNs) -> [Attached<'_>; 2] {
     [&net.near, &net.far].map(|host| Tool::on(host).attach(UNLIMITED))
 }

@@ -3,7 +3,7 @@
 use std::{thread, time::Duration};
 
 use tests::{
-    tool::Tool,
+    tool::{RuleStats, Tool},
     topology::{TwoNs, two_ns},
     traffic::{Direction, Flood, ethertype},
 };
@@ -40,10 +40,46 @@ fn a_flood_from_two_cpus_gets_the_rate_once_at_egress() {
     flood(&two_ns(), HOOKS[0], Direction::Egress, 2);
 }
 
-/// One flow of 64-byte packets, sent by as many CPUs at once.
+#[test]
+fn a_flood_conforms_to_the_rate_and_passes_up_to_a_peak_a_share_above_it() {
+    let net = two_ns();
+    let limits = "--rate 5mbit --burst 250ms --soft 20% --peak-burst 250ms --exceed pass";
+    let flooded = flood_with(&net, Direction::Ingress, 1, limits);
+    flooded.got(flooded.stats.reasons.conform.bytes, 0.5 * BURST, 0.5 * RATE);
+    flooded.got(flooded.stats.passed_bytes, 0.6 * BURST, 0.6 * RATE);
+    let reasons = &flooded.stats.reasons;
+    assert_eq!(reasons.conform.packets + reasons.rate.packets, flooded.stats.passed_packets, "{reasons:?}");
+    assert_eq!(reasons.peak.packets, flooded.stats.dropped_packets, "{reasons:?}");
+}
+
 fn flood(net: &TwoNs, hook: &str, direction: Direction, cpus: usize) {
+    let flooded = flood_with(net, direction, cpus, &format!("--hook {hook} --rate 10mbit"));
+    flooded.got(flooded.stats.passed_bytes, BURST, RATE);
+}
+
+/// What came of a flood.
+struct Flooded {
+    stats: RuleStats,
+    sent: u64,
+    seconds: f64,
+}
+
+impl Flooded {
+    /// Asserts that `bytes` are what a limit of so many bytes and bytes a second allows.
+    fn got(&self, bytes: u64, burst: f64, rate: f64) {
+        let &Self { ref stats, sent, seconds } = self;
+        let allowed = burst + rate * seconds;
+        let bytes = bytes as f64;
+        assert!(sent as f64 * 64.0 > 2.0 * allowed, "no flood: {sent} packets");
+        assert!(bytes <= allowed, "{bytes} bytes, {allowed} are allowed in {seconds} s: {stats:?}");
+        assert!(bytes >= 0.98 * allowed, "{bytes} bytes, {allowed} are allowed in {seconds} s: {stats:?}");
+    }
+}
+
+/// One flow of 64-byte packets, sent by as many CPUs at once.
+fn flood_with(net: &TwoNs, direction: Direction, cpus: usize, options: &str) -> Flooded {
     let path = direction.of(net);
-    let limit = Tool::on(&net.near).attach(&format!("--hook {hook} --direction {} --rate 10mbit", direction.word()));
+    let limit = Tool::on(&net.near).attach(&format!("--direction {} {options}", direction.word()));
     let arrivals = path.arrivals(ethertype::IPV4);
 
     let injectors: Vec<_> = (0..cpus).map(|cpu| path.injector().on_cpu(cpu)).collect();
@@ -60,10 +96,5 @@ fn flood(net: &TwoNs, hook: &str, direction: Direction, cpus: usize) {
     assert_eq!(stats.judged_packets(), sent, "{stats:?}");
     assert_eq!(arrivals.count(), stats.passed_packets, "{stats:?}");
     assert_eq!(stats.passed_bytes, 64 * stats.passed_packets, "{stats:?}");
-
-    let allowed = BURST + RATE * (end - start).as_secs_f64();
-    let passed = stats.passed_bytes as f64;
-    assert!(sent as f64 * 64.0 > 2.0 * allowed, "no flood: {sent} packets");
-    assert!(passed <= allowed, "{passed} bytes passed, {allowed} are allowed: {floods:?}");
-    assert!(passed >= 0.98 * allowed, "{passed} bytes passed, {allowed} are allowed: {floods:?}");
+    Flooded { stats, sent, seconds: (end - start).as_secs_f64() }
 }

@@ -13,7 +13,10 @@ use nix::{
     sys::socket::{AddressFamily, MsgFlags, SockFlag, SockType, bind, recv, socket},
 };
 
-use crate::topology::{NetNs, link_address, packet_statistics, set_option, until};
+use crate::{
+    frames::checksum,
+    topology::{NetNs, link_address, packet_statistics, set_option, until},
+};
 
 /// EtherTypes (IEEE 802 numbers) that tests use.
 pub mod ethertype {
@@ -84,6 +87,24 @@ impl Arrivals {
         let _counted = self.count();
         assert_eq!(self.lost.load(Relaxed), 0, "the packet socket lost frames");
         frames
+    }
+
+    /// Traffic classes (RFC 2474, RFC 3168) of the IP packets without VLAN tag that have arrived and were not read before.
+    ///
+    /// # Panics
+    ///
+    /// As [`Arrivals::frames`], and if the checksum of an IPv4 header is wrong.
+    #[must_use]
+    pub fn classes(&self) -> Vec<u8> {
+        let class = |frame: Vec<u8>| match frame[14..] {
+            [0x45, class, ..] => {
+                assert_eq!(checksum(&frame[14..34]), 0, "the checksum of the IPv4 header {:02x?}", &frame[14..34]);
+                class
+            }
+            [first, second, ..] if first >> 4 == 6 => first << 4 | second >> 4,
+            _ => panic!("not IP: {frame:02x?}"),
+        };
+        self.frames().into_iter().map(class).collect()
     }
 
     /// Waits for a frame that is `wanted`, and reads all before it.

@@ -51,6 +51,19 @@ impl UdpPair {
         self.sender.local_addr().expect("the sender's address")
     }
 
+    /// Sends with this traffic class from now on, ECN bits included.
+    ///
+    /// # Panics
+    ///
+    /// If the kernel refuses.
+    pub fn set_class(&self, class: u8) {
+        let (level, name) = match self.source() {
+            SocketAddr::V4(_) => (libc::IPPROTO_IP, libc::IP_TOS),
+            SocketAddr::V6(_) => (libc::IPPROTO_IPV6, libc::IPV6_TCLASS),
+        };
+        set_option(self.sender.as_fd(), level, name, class.into()).expect("a traffic class");
+    }
+
     /// Sends `count` datagrams of `len` bytes each, one by one. A drop at the egress hook is not an error to UDP.
     ///
     /// # Panics
