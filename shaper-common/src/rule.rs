@@ -9,7 +9,7 @@
 use crate::{
     abi::DEFAULT_RULE,
     key::{Family, KEY_WORDS, Key},
-    packet::proto,
+    packet::has_ports,
 };
 
 /// Most times an interval of a table can be halved: tables have less than `2^MAX_STEPS` boundaries.
@@ -134,13 +134,6 @@ pub const fn rank(prefix_len: u8, kind: u8, age: u32) -> u64 {
     let ports = kind & (kind::PORTS | kind::EITHER_PORT) != 0;
     let proto = kind & kind::PROTO != 0;
     (prefix_len as u64) << 40 | (ports as u64) << 33 | (proto as u64) << 32 | !age as u64
-}
-
-/// Whether packets of this protocol have ports.
-#[inline(always)]
-#[must_use]
-pub const fn has_ports(protocol: u8) -> bool {
-    matches!(protocol, proto::TCP | proto::UDP | proto::DCCP | proto::SCTP | proto::UDP_LITE)
 }
 
 /// The rule for packets with this identity, as [`Key::encode`] makes it of a flow; [`DEFAULT_RULE`] if no other matches.

@@ -110,6 +110,7 @@ files! {
     "neighbour_solicitation_hop_254",
     "neighbour_solicitation_hop_64",
     "neighbour_solicitation_in_fragment",
+    "neighbour_solicitation_no_payload",
     "neighbour_solicitation_tagged",
     "pppoe_discovery",
     "pppoe_session",

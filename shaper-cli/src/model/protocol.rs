@@ -24,9 +24,6 @@ const NAMES: [(&str, u8); 18] = [
     ("udplite", 136),
 ];
 
-/// Protocols whose ports the data plane reads.
-const WITH_PORTS: [u8; 5] = [6, 17, 33, 132, 136];
-
 /// Reads the name or the number of an IP protocol.
 ///
 /// # Errors
@@ -56,7 +53,7 @@ pub fn name(proto: u8) -> String {
 /// Whether packets of the protocol have ports that tell flows apart.
 #[must_use]
 pub fn has_ports(proto: u8) -> bool {
-    WITH_PORTS.contains(&proto)
+    shaper_common::packet::has_ports(proto)
 }
 
 #[cfg(test)]

@@ -7,8 +7,8 @@ use crate::key::{Address, Family};
 pub const MAX_EXTENSION_HEADERS: usize = 8;
 
 const HEADER_LEN: u32 = 40;
-/// Offset of the next header field; the hop limit follows it.
-const NEXT_HEADER: u32 = 6;
+/// Offset of the payload length; next header and hop limit follow it.
+const PAYLOAD_LEN: u32 = 4;
 const FRAGMENT_HEADER_LEN: u32 = 8;
 /// Fragment offset (bits 3 to 15) and more fragments (bit 0); bits 1 and 2 are reserved.
 const FRAGMENT_MASK: u16 = 0xfff9;
@@ -16,6 +16,8 @@ const FRAGMENT_MASK: u16 = 0xfff9;
 const LINK_LOCAL_HOP_LIMIT: u8 = 255;
 /// Router solicitation, router and neighbour advertisement, neighbour solicitation, redirect (RFC 4861).
 const DISCOVERY: core::ops::RangeInclusive<u8> = 133..=137;
+/// Bytes of the shortest of these, a router solicitation without options (RFC 4861, section 6.1.1).
+const SHORTEST_DISCOVERY: u16 = 8;
 
 /// The facts of an IPv6 packet whose header starts at `offset`, or `None` if that is no IPv6 header.
 #[inline(always)]
@@ -127,7 +129,9 @@ const fn is_extension(next: u8) -> bool {
 /// Whether the IPv6 packet at `offset` is neighbour or router discovery.
 #[inline(always)]
 pub(super) fn is_exempt<P: Packet + ?Sized>(packet: &P, offset: u32) -> bool {
-    packet.read::<2>(offset + NEXT_HEADER) == Some([proto::ICMPV6, LINK_LOCAL_HOP_LIMIT])
+    let Some([l0, l1, next, hop_limit]) = packet.read::<4>(offset + PAYLOAD_LEN) else { return false };
+    (next, hop_limit) == (proto::ICMPV6, LINK_LOCAL_HOP_LIMIT)
+        && u16::from_be_bytes([l0, l1]) >= SHORTEST_DISCOVERY
         && packet.read::<1>(offset + HEADER_LEN).is_some_and(|[kind]| DISCOVERY.contains(&kind))
 }
 

@@ -11,6 +11,7 @@ mod transport;
 
 pub use ethernet::MAX_TAGS;
 pub use ipv6::MAX_EXTENSION_HEADERS;
+pub use transport::has_ports;
 
 use crate::key::{Address, Family};
 

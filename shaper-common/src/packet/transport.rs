@@ -10,11 +10,11 @@ const TCP_DATA_OFFSET: u32 = 12;
 
 /// Source and destination port of the transport header at `offset`, or zeros.
 ///
-/// The header must lie inside the packet as the IP header gives it: `before` bytes of `ip_len` precede it. A zero
-/// length means that the field could not hold it (BIG TCP, RFC 2675), and only the frame bounds it.
+/// The header must lie inside the packet as the IP header gives it: `before` bytes of `ip_len` precede it. The length of
+/// a GSO packet may be zero: the field could not hold it (BIG TCP), and only the frame bounds it.
 #[inline(always)]
 pub(super) fn ports<P: Packet + ?Sized>(packet: &P, protocol: u8, offset: u32, before: u32, ip_len: u32) -> (u16, u16) {
-    if !has_ports(protocol) || (ip_len != 0 && ip_len < before + PORTS_LEN) {
+    if !has_ports(protocol) || ip_len < before + PORTS_LEN && (ip_len != 0 || packet.offload().segment_size == 0) {
         return (0, 0);
     }
     match packet.read::<{ PORTS_LEN as usize }>(offset) {
@@ -36,7 +36,9 @@ pub(super) fn header_len<P: Packet + ?Sized>(packet: &P, protocol: u8, offset: u
     }
 }
 
+/// Whether packets of this protocol have ports.
 #[inline(always)]
-const fn has_ports(protocol: u8) -> bool {
+#[must_use]
+pub const fn has_ports(protocol: u8) -> bool {
     matches!(protocol, proto::TCP | proto::UDP | proto::UDP_LITE | proto::SCTP | proto::DCCP)
 }

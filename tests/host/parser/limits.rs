@@ -2,7 +2,7 @@
 
 use shaper_common::{
     key::{Key, Per, Prefix},
-    packet::{Facts, Link, MAX_EXTENSION_HEADERS, MAX_OFFSET, MAX_TAGS, Parsed, parse, proto},
+    packet::{Facts, Link, MAX_EXTENSION_HEADERS, MAX_OFFSET, MAX_TAGS, Offload, Parsed, parse, proto},
 };
 use tests::{
     frames::{ARP, Extension, Frame, Ipv4, Ipv6, Network, QINQ, QINQ_OLD, Upper, VLAN},
@@ -137,15 +137,20 @@ fn padding_that_the_ip_header_does_not_vouch_for_has_no_ports() {
 }
 
 #[test]
-fn a_length_of_zero_is_that_of_a_packet_too_big_to_say_it() {
-    let mut bytes = Frame::ethernet(Network::udp(1000, 53, 20)).bytes();
-    bytes[16..18].fill(0);
-    let Parsed::Limited(facts) = parse(&bytes[..], Link::Ethernet) else { panic!("exempt") };
-    assert_eq!((facts.sport, facts.dport), (1000, 53), "BIG TCP over IPv4");
-    let mut bytes = Frame::ethernet(Network::V6(Ipv6::new(Upper::udp(1000, 53, 20)))).bytes();
-    bytes[18..20].fill(0);
-    let Parsed::Limited(facts) = parse(&bytes[..], Link::Ethernet) else { panic!("exempt") };
-    assert_eq!((facts.sport, facts.dport), (1000, 53), "BIG TCP over IPv6");
+fn a_length_of_zero_is_that_of_a_gso_packet_too_big_to_say_it() {
+    for (what, network, length) in [
+        ("IPv4", Network::udp(1000, 53, 20), 16..18),
+        ("IPv6", Network::V6(Ipv6::new(Upper::udp(1000, 53, 20))), 18..20),
+    ] {
+        let mut bytes = Frame::ethernet(network).bytes();
+        bytes[length].fill(0);
+        for (segment_size, ports) in [(0, (0, 0)), (1448, (1000, 53))] {
+            let offload = Offload { segment_size, segment_header: 0 };
+            let packet = HostPacket { bytes: bytes.clone(), offload, ..HostPacket::default() };
+            let Parsed::Limited(facts) = parse(&packet, Link::Ethernet) else { panic!("exempt") };
+            assert_eq!((facts.sport, facts.dport), ports, "{what}, segments of {segment_size}");
+        }
+    }
 }
 
 #[test]
