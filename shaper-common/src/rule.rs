@@ -151,10 +151,16 @@ pub fn lookup<R: Rules + ?Sized>(rules: &R, half: u32, words: &[u64; KEY_WORDS])
     let mut best = Link { rule: DEFAULT_RULE, ..Link::default() };
     for (end, address) in [(End::Src, [words[0], words[1]]), (End::Dst, [words[2], words[3]])] {
         let table = index.tables[Index::of(end, v6)];
+        if table.len == 0 {
+            continue;
+        }
         let chain = rules.interval(table, number(address));
+        if chain == NO_LINK {
+            continue;
+        }
         let at = rules.first_fit(chain, words[4]);
-        if let Some(link) = rules.link(at)
-            && at != NO_LINK
+        if at != NO_LINK
+            && let Some(link) = rules.link(at)
             && link.rank > best.rank
         {
             best = *link;

@@ -12,6 +12,10 @@ use subject::{FLOOR_READS, Subject};
 
 use crate::{bpf, output::say, toolchain::Toolchain};
 
+/// Of which the first packet of a flow is measured too.
+const FIRST: [&str; 6] =
+    ["empty", "rate", "1 rule: rate", "1,000 rules: rate", "100,000 rules: rate", "100,000 rules per src"];
+
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Turns of each subject
@@ -34,13 +38,20 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         "nanoseconds that a program adds to an empty one, one UDP flow, medians of {} turns",
         args.rounds
     ));
-    say(format_args!("{:26} {:>6} {:>6} {:>7} {:>10}", "", "64 B", "1500 B", "x FLOOR", "VERIFIER"));
+    say(format_args!("{:30} {:>6} {:>6} {:>7} {:>10}", "", "64 B", "1500 B", "x FLOOR", "VERIFIER"));
     for (i, subject) in subjects.iter().enumerate() {
         let adds = |times: &[u32]| i64::from(times[i]) - if i == 0 { 0 } else { i64::from(times[0]) };
         let floor = f64::from(short[1].saturating_sub(short[0]).max(1));
         let ratio = if i == 0 { String::new() } else { format!("{:.2}", adds(&short) as f64 / floor) };
         let [short, long, verified] = [adds(&short), adds(&long), i64::from(subject.verified)];
-        say(format_args!("{:26} {short:>6} {long:>6} {ratio:>7} {verified:>10}", subject.title));
+        say(format_args!("{:30} {short:>6} {long:>6} {ratio:>7} {verified:>10}", subject.title));
+    }
+    say(format_args!(""));
+    say(format_args!("nanoseconds of one run alone, medians over the flows, the clock's reading included"));
+    say(format_args!("{:30} {:>6} {:>6}", "", "FIRST", "NEXT"));
+    for subject in subjects.iter().filter(|subject| FIRST.contains(&subject.title)) {
+        let [first, next] = subject.first_and_next()?;
+        say(format_args!("{:30} {first:>6} {next:>6}", subject.title));
     }
     say(format_args!("The empty program's row is its whole time. The floor reads {FLOOR_READS}."));
     say(format_args!("VERIFIER: instructions walked. Object: {} bytes.", std::fs::metadata(&object)?.len()));
