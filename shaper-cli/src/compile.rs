@@ -1,9 +1,9 @@
 //! From rules to what the data plane reads: the intervals and chains in which [`shaper_common::rule::lookup`] finds the
 //! rule of a packet.
 //!
-//! The prefixes of a table are sorted, outer ones before those they hold. One pass over them knows at each address which
-//! prefixes hold it, a stack, and starts an interval wherever the innermost of them changes. A prefix's chain ends in
-//! the chain of the prefix around it, which is already made then: chains that end alike share links.
+//! The prefixes of a table are sorted, outer ones before those they hold. One pass over them knows at each address
+//! which prefixes hold it, as a stack, and starts an interval wherever the innermost of them changes. A prefix's chain
+//! ends in the chain of the prefix around it, which is already made then: chains that end alike share links.
 
 mod chains;
 mod decides;

@@ -91,7 +91,7 @@ mod tests {
     fn help_and_version_are_results() {
         let mut out = Vec::new();
         assert_eq!(run_into("shaper attach --help", &mut out), (0, String::new()));
-        assert!(String::from_utf8_lossy(&out).contains("shaper attach [OPTIONS] <--rate RATE|"));
+        assert!(String::from_utf8_lossy(&out).contains("shaper attach [OPTIONS] <--rate|--pps|"));
         let mut out = Vec::new();
         assert_eq!(run_into("shaper --version", &mut out), (0, String::new()));
         assert_eq!(String::from_utf8_lossy(&out), concat!("shaper ", env!("CARGO_PKG_VERSION"), "\n"));
@@ -108,7 +108,7 @@ mod tests {
     #[test]
     fn errors_are_two_lines_on_the_error_output() {
         let mut out = Vec::new();
-        let expected = "error: `--json`: only status, stats and flows print JSON\n \
+        let expected = "error: `--json`: only status, stats, flows, rule list and explain print JSON\n \
                         hint: leave it out; `shaper --json status` shows the result of a change\n";
         assert_eq!(run_into("shaper -j attach eth0 --rate 1gbit", &mut out), (1, expected.to_owned()));
         assert!(out.is_empty());

@@ -21,8 +21,8 @@ pub(crate) fn line(netns: Option<&str>, command: &str, dev: &str, options: &str)
 }
 
 /// A name as a shell reads it back.
-fn quoted(name: &str) -> Cow<'_, str> {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.@:+".contains(c);
+pub(crate) fn quoted(name: &str) -> Cow<'_, str> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.@:+/%,=".contains(c);
     if !name.is_empty() && name.chars().all(plain) {
         return name.into();
     }
@@ -62,9 +62,20 @@ mod tests {
 
     #[test]
     fn a_shell_reads_back_what_was_meant() {
-        for name in
-            ["eth0", "it's", "", "$(id)", "a b", "\u{1b}[2J", "\u{1b}1'\\", "\u{9b}7\u{7f}", "q\nr", "\u{202e}ü"]
-        {
+        for name in [
+            "eth0",
+            "10.20.0.0/16",
+            "dscp=CS1",
+            "it's",
+            "",
+            "$(id)",
+            "a b",
+            "\u{1b}[2J",
+            "\u{1b}1'\\",
+            "\u{9b}7\u{7f}",
+            "q\nr",
+            "\u{202e}ü",
+        ] {
             let word = quoted(name);
             assert!(!word.chars().any(text::is_unsafe), "{word:?}");
             let script = format!("printf %s {word}");

@@ -8,8 +8,8 @@ use crate::model::{AccountChoice, Config, HookChoice, Order, Per};
 
 /// `shaper attach`: what is not named is the default, also where something is attached already.
 #[derive(Clone, Debug, PartialEq, Eq, Args)]
-#[command(group(ArgGroup::new("limit").args(["rate", "pps", "total", "block"]).required(true).multiple(true)))]
-#[command(override_usage = "shaper attach [OPTIONS] <--rate RATE|--pps N|--total RATE|--block> <DEV>")]
+#[command(group(ArgGroup::new("limit").args(["rate", "pps", "total", "block", "unlimited"]).required(true).multiple(true)))]
+#[command(override_usage = "shaper attach [OPTIONS] <--rate|--pps|--total|--block|--unlimited> <DEV>")]
 #[command(after_help = "\
 Examples:
   shaper attach eth0 --rate 1gbit --burst 2gbit        each flow
@@ -18,10 +18,11 @@ Examples:
   shaper attach eth0 --rate 50mbit --total 900mbit     each, and all together
   shaper attach eth0 --rate 50mbit --exceed dscp=CS1   mark the excess, pass it
   shaper attach eth0 --direction egress --rate 100mbit --per dev --account wire
+  shaper attach eth0 --unlimited                       only rules limit
 
 Attaching again updates in place: options that are not named go back to their
-defaults; counters and the levels of all buckets stay. `shaper set` changes a
-limit and leaves the rest.")]
+defaults; rules, counters and the levels of all buckets stay. `shaper set`
+changes a limit and leaves the rest.")]
 pub struct Attach {
     /// Device, like eth0
     #[arg(value_name = "DEV")]

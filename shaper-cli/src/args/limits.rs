@@ -1,4 +1,4 @@
-//! The options that `attach` and `set` share.
+//! The options that `attach`, `set` and `rule` share.
 
 use clap::Args;
 use shaper_common::{
@@ -59,4 +59,8 @@ pub struct LimitArgs {
     #[arg(long, conflicts_with_all = ["rate", "burst", "pps", "pps_burst", "peak", "peak_burst", "soft", "total",
           "total_burst", "exceed", "violate"])]
     pub block: bool,
+    /// No limit for any key: only rules limit, and --total
+    #[arg(long, conflicts_with_all = ["rate", "burst", "pps", "pps_burst", "peak", "peak_burst", "soft", "exceed",
+          "violate", "block"])]
+    pub unlimited: bool,
 }

@@ -7,8 +7,10 @@ mod check;
 mod detach;
 mod diff;
 mod direction;
+mod explain;
 mod flows;
 mod limits;
+mod rule;
 mod save;
 mod set;
 mod stats;
@@ -25,8 +27,10 @@ pub use self::{
     detach::Detach,
     diff::Diff,
     direction::DirectionChoice,
+    explain::Explain,
     flows::{Flows, Sort},
     limits::LimitArgs,
+    rule::{Rule, RuleAdd, RuleCommand, RuleDel, RuleList, RuleReplace, RuleWords},
     save::Save,
     set::Set,
     stats::Stats,
@@ -60,7 +64,7 @@ pub struct Cli {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
 #[command(next_help_heading = "Options of all commands")]
 pub struct Global {
-    /// Print JSON (status, stats, flows)
+    /// Print JSON (status, stats, flows, rule list, explain)
     #[arg(short, long, global = true)]
     pub json: bool,
     /// Work in this network namespace (see `ip netns`)
@@ -78,6 +82,8 @@ pub enum Command {
     Attach(Attach),
     /// Change the limits of a device; values that are not named stay
     Set(Set),
+    /// Limit a part of what a device receives or sends
+    Rule(Rule),
     /// Stop limiting, and restore what attach changed
     Detach(Detach),
     /// Make everything be what a file says
@@ -94,4 +100,6 @@ pub enum Command {
     Stats(Stats),
     /// Show who is limited
     Flows(Flows),
+    /// Show what would happen to a packet, and why
+    Explain(Explain),
 }

@@ -12,7 +12,7 @@ Examples:
   shaper set eth0 --pps 10kpps     one more limit; counters and levels stay
 
 A limit is taken away by `shaper attach` without it. --block replaces all
-limits, and any limit ends it.")]
+limits, --unlimited all but the total, and any limit ends either. Rules stay.")]
 pub struct Set {
     /// Device, like eth0
     #[arg(value_name = "DEV")]

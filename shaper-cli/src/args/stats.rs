@@ -13,4 +13,10 @@ pub struct Stats {
     /// Only this direction [default: all that are attached]
     #[arg(long, value_enum, hide_possible_values = true, value_name = "ingress|egress|both")]
     pub direction: Option<DirectionChoice>,
+    /// Only this rule; `default` is what no rule matches
+    #[arg(long, value_name = "NAME", conflicts_with = "all")]
+    pub rule: Option<String>,
+    /// Show all rules [default: the busiest 20, with --json all]
+    #[arg(long)]
+    pub all: bool,
 }

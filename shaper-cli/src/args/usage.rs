@@ -7,7 +7,7 @@ use clap::{
     error::{ContextKind, ContextValue, ErrorKind},
 };
 
-use super::{Cli, Command, LimitArgs};
+use super::{Cli, Command, LimitArgs, RuleCommand, RuleWords};
 use crate::error::{Error, Invalid};
 
 /// Why nothing is to be done.
@@ -27,7 +27,9 @@ pub enum Stop {
 ///
 /// If there is nothing to do, or the command line is wrong.
 pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Cli, Stop> {
-    let args: Vec<OsString> = args.into_iter().collect();
+    // An arrow would be taken for an option; it means something only between the addresses of a packet.
+    let arrow = |word: OsString| if word == "->" { "to".into() } else { word };
+    let args: Vec<OsString> = args.into_iter().map(arrow).collect();
     // The program's own name may be what it likes.
     let unreadable = args.iter().skip(1).find(|word| word.to_str().is_none());
     if let Some(word) = unreadable {
@@ -44,8 +46,22 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Cli, Stop> {
             "no limit is named",
             "name what is to change, like --rate RATE; `shaper set --help` lists the limits",
         ))),
+        Command::Rule(rule) => match &rule.command {
+            RuleCommand::Replace(args) if args.words == RuleWords::default() => Err(no_rule("replace", &args.dev)),
+            RuleCommand::Del(args) if args.words == RuleWords::default() => Err(no_rule("del", &args.dev)),
+            _ => Ok(cli),
+        },
         _ => Ok(cli),
     }
+}
+
+/// A command about a rule that does not say which.
+fn no_rule(command: &str, dev: &str) -> Stop {
+    Stop::Fail(Error::usage(
+        format!("rule {command} {dev}"),
+        "no rule is named",
+        "name it with --name NAME, or say what it matches; `shaper rule list DEV` lists the rules",
+    ))
 }
 
 fn translate(error: &clap::Error) -> Error {
@@ -135,7 +151,10 @@ mod tests {
 
     use super::*;
 
-    const ATTACH: &str = "usage: shaper attach [OPTIONS] <--rate RATE|--pps N|--total RATE|--block> <DEV>";
+    const ATTACH: &str = "usage: shaper attach [OPTIONS] <--rate|--pps|--total|--block|--unlimited> <DEV>";
+
+    const RULE_ADD: &str =
+        "usage: shaper rule add [OPTIONS] <--rate|--pps|--total|--block|--unlimited> <DEV> [CIDR]...";
 
     fn failure(line: &str) -> [String; 2] {
         failure_of(line.split(' ').filter(|word| !word.is_empty()).map(OsString::from))
@@ -165,8 +184,8 @@ mod tests {
                 "write digits and a unit, like 100mbit, 1.5gbit or 12MB/s: no sign, exponent, space or comma",
             ),
             ("set eth0 --burst 0", "`--burst`: `0` is not a burst: it is zero", "the smallest burst is 1b"),
-            ("attach eth0", "`--rate|--pps|--total|--block`: missing", ATTACH),
-            ("attach eth0 --burst 64kb", "`--rate|--pps|--total|--block`: missing", ATTACH),
+            ("attach eth0", "`--rate|--pps|--total|--block|--unlimited`: missing", ATTACH),
+            ("attach eth0 --burst 64kb", "`--rate|--pps|--total|--block|--unlimited`: missing", ATTACH),
             ("attach --rate 1gbit", "`DEV`: missing", ATTACH),
             (
                 "attach eth0 --pps 0",
@@ -249,6 +268,82 @@ mod tests {
             ("detach", "`DEV|--all`: missing", "usage: shaper detach <DEV|--all>"),
             ("detach eth0 --all", "`DEV`: cannot go with `--all`", "leave out one of the two"),
             ("stat", "`stat`: no such command", "did you mean `set` or `status` or `stats`?"),
+            ("check", "`FILE`: missing", "usage: shaper check <FILE>"),
+            ("diff a b", "`b`: this command has no such argument", "usage: shaper diff [OPTIONS] <FILE>"),
+            ("apply", "`--file`: missing", "usage: shaper apply --file <FILE>"),
+            (
+                "apply shaper.toml",
+                "`shaper.toml`: this command has no such argument",
+                "usage: shaper apply [OPTIONS] --file <FILE>",
+            ),
+            ("apply -f", "`--file`: its value is missing", "`shaper COMMAND --help` lists the options of a command"),
+            ("save eth0 eth1", "`eth1`: this command has no such argument", "usage: shaper save [OPTIONS] [DEV]"),
+            (
+                "attach eth0 --unlimited --rate 1gbit",
+                "`--unlimited`: cannot go with `--rate`",
+                "leave out one of the two",
+            ),
+            ("set eth0 --block --unlimited", "`--block`: cannot go with `--unlimited`", "leave out one of the two"),
+            ("rule ad", "`ad`: no such command", "did you mean `add`?"),
+            ("rule add eth0", "`--rate|--pps|--total|--block|--unlimited`: missing", RULE_ADD),
+            ("rule add --block", "`DEV`: missing", RULE_ADD),
+            ("rule add eth0 10.20.0.1/16 --block", "`CIDR`: `10.20.0.1/16` has host bits", "write `10.20.0.0/16`"),
+            (
+                "rule add eth0 guests --block",
+                "`CIDR`: `guests` is not an IP address",
+                "write an address or a prefix, like 192.0.2.7, 10.20.0.0/16 or 2001:db8:20::/48",
+            ),
+            (
+                "rule add eth0 --block --port 0",
+                "`--port`: `0` is not a port",
+                "write 1 to 65535, or a range like 1000-2000",
+            ),
+            ("rule add eth0 --block --port 9-5", "`--port`: `9-5` ends before it begins", "write `5-9`"),
+            (
+                "rule add eth0 --block --port 53 --dport 53",
+                "`--port`: cannot go with `--dport`",
+                "leave out one of the two",
+            ),
+            (
+                "rule add eth0 --block --proto http",
+                "`--proto`: `http` is not a protocol",
+                "protocols: tcp, udp, icmp, icmpv6, sctp, dccp, udplite, gre, esp, ah and so on, or 0 to 255",
+            ),
+            ("rule add eth0 --block --side left", "`--side`: `left` is not one of its values", "values: remote, local"),
+            (
+                "rule add eth0 --block --name default",
+                "`--name`: `default` is what no rule matches",
+                "names have 1 to 64 bytes that can be shown, no `-` first, and none is `default`",
+            ),
+            (
+                "rule add eth0 --block --name -x",
+                "`--name`: `-x` looks like an option",
+                "names have 1 to 64 bytes that can be shown, no `-` first, and none is `default`",
+            ),
+            (
+                "rule add eth0 --unlimited --total 1gbit",
+                "`--unlimited`: cannot go with `--total`",
+                "leave out one of the two",
+            ),
+            ("rule add eth0 --block --max-flows 5", "`--max-flows`: this command has no such argument", RULE_ADD),
+            (
+                "rule replace eth0 --rate 5mbit",
+                "`rule replace eth0`: no rule is named",
+                "name it with --name NAME, or say what it matches; `shaper rule list DEV` lists the rules",
+            ),
+            (
+                "rule del eth0",
+                "`rule del eth0`: no rule is named",
+                "name it with --name NAME, or say what it matches; `shaper rule list DEV` lists the rules",
+            ),
+            ("rule list", "`DEV`: missing", "usage: shaper rule list <DEV>"),
+            ("stats --rule a --all", "`--rule`: cannot go with `--all`", "leave out one of the two"),
+            ("explain eth0", "`PACKET`: missing", "usage: shaper explain <DEV> <PACKET>..."),
+            (
+                "explain eth0 udp 10.0.0.7:53 > 192.0.2.9:4000 --bytes 0",
+                "`--bytes`: `0` is not a whole number in range",
+                "write 1 to 1048576",
+            ),
             (
                 "status --dry-run",
                 "`--dry-run`: this command has no such argument",
@@ -277,9 +372,17 @@ mod tests {
 
     #[test]
     fn no_line_of_any_help_is_wider_than_80_columns() {
-        for command in ["", "attach", "set", "detach", "status", "stats", "flows"] {
+        let root = Cli::command();
+        let mut commands = vec![(String::new(), &root)];
+        for command in root.get_subcommands() {
+            commands.push((command.get_name().to_owned(), command));
+            let inner = command.get_subcommands();
+            commands.extend(inner.map(|inner| (format!("{} {}", command.get_name(), inner.get_name()), inner)));
+        }
+        assert!(commands.iter().any(|(name, _)| name == "rule add"));
+        for (command, _) in &commands {
             for option in ["-h", "--help"] {
-                let words = ["shaper", command, option].into_iter().filter(|word| !word.is_empty());
+                let words = ["shaper"].into_iter().chain(command.split_whitespace()).chain([option]);
                 let Err(Stop::Show(text)) = parse(words.map(OsString::from)) else { panic!("`{command}`: no help") };
                 for line in text.lines() {
                     assert!(line.chars().count() <= 80, "`{command}` {option}: {line}");
@@ -287,11 +390,29 @@ mod tests {
             }
         }
         // What is broken by hand is not broken again.
-        let root = Cli::command();
-        for command in std::iter::once(&root).chain(root.get_subcommands()) {
+        for (_, command) in &commands {
             for line in command.get_after_help().map(ToString::to_string).unwrap_or_default().lines() {
                 assert!(line.chars().count() <= 80, "{line}");
             }
         }
+    }
+
+    #[test]
+    fn a_packet_is_one_word_or_several() {
+        for line in [
+            "udp 10.0.0.7:53 > 192.0.2.9:4000 --bytes 64",
+            "--bytes 64 udp 10.0.0.7:53 -> 192.0.2.9:4000",
+            "udp 10.0.0.7:53 -> 192.0.2.9:4000 --bytes 64 -j",
+        ] {
+            let words = ["shaper", "explain", "eth0"].into_iter().chain(line.split(' ')).map(OsString::from);
+            let Ok(Cli { command: Command::Explain(args), .. }) = parse(words) else { panic!("{line}") };
+            assert_eq!((args.packet.len(), args.bytes), (4, 64), "{line}");
+        }
+        let Ok(Cli { command: Command::Explain(args), .. }) =
+            parse(["shaper", "explain", "eth0", "udp 10.0.0.7:53 > 192.0.2.9:4000"].map(OsString::from))
+        else {
+            panic!("no packet")
+        };
+        assert_eq!((args.packet.len(), args.bytes), (1, 1514));
     }
 }

@@ -6,10 +6,13 @@ use super::session::Session;
 use crate::{
     error::Result,
     kernel::Host,
-    model::{Found, Outcome},
+    model::{Found, Outcome, Rule},
     plan::{self, Change},
     render,
 };
+
+/// Warnings about rules that are said; more are counted.
+const WARNINGS: usize = 20;
 
 /// A change that was made: what became of what was there, and what is there now.
 pub(super) type Made = (Change, Outcome, Found);
@@ -45,10 +48,29 @@ pub(super) fn pretend(changes: &[Change], session: &mut Session<'_>) -> Result<(
     session.print(|out| changes.iter().try_for_each(|change| render::would_change(change, verbose, out)))
 }
 
-fn warn<'c>(changes: impl IntoIterator<Item = &'c Change>, session: &mut Session<'_>) {
-    let mut warnings: Vec<String> =
-        changes.into_iter().flat_map(|change| plan::warnings(&change.config.limits)).collect();
-    // Two directions with the same limits have the same warnings.
+fn warn<'c>(changes: impl IntoIterator<Item = &'c Change> + Clone, session: &mut Session<'_>) {
+    let of_attachments = changes.clone().into_iter().flat_map(|change| plan::warnings(&change.config.limits)).collect();
+    say_once(of_attachments, session);
+    warn_rules(changes, session);
+}
+
+/// Says what to know about rules that come or change.
+pub(super) fn warn_rules<'c>(changes: impl IntoIterator<Item = &'c Change>, session: &mut Session<'_>) {
+    let of_rule = |rule: &Rule| {
+        let name = rule.name.clone();
+        plan::warnings(&rule.limits).into_iter().map(move |warning| format!("rule {name}: {warning}"))
+    };
+    let mut warnings: Vec<String> = changes.into_iter().flat_map(plan::other_rules).flat_map(of_rule).collect();
+    let more = warnings.len().saturating_sub(WARNINGS);
+    warnings.truncate(WARNINGS);
+    say_once(warnings, session);
+    if more > 0 {
+        session.say("warning", &format!("and {more} more about rules"));
+    }
+}
+
+/// Two directions with the same limits have the same warnings.
+fn say_once(mut warnings: Vec<String>, session: &mut Session<'_>) {
     let mut said = HashSet::new();
     warnings.retain(|warning| said.insert(warning.clone()));
     for warning in warnings {

@@ -5,9 +5,11 @@ mod attach;
 mod check;
 mod detach;
 mod diff;
+mod explain;
 mod file;
 mod flows;
 mod make;
+mod rule;
 mod save;
 mod session;
 mod set;
@@ -18,7 +20,7 @@ use std::io::Write;
 
 use self::session::Session;
 use crate::{
-    args::{Cli, Command},
+    args::{Cli, Command, RuleCommand},
     error::{Error, Result},
 };
 
@@ -29,21 +31,10 @@ use crate::{
 /// If it cannot be done, or `out` fails.
 pub fn run(cli: &Cli, out: &mut dyn Write, err: &mut dyn Write) -> Result<()> {
     let Cli { global, command } = cli;
-    if global.json
-        && matches!(
-            command,
-            Command::Attach(_)
-                | Command::Set(_)
-                | Command::Detach(_)
-                | Command::Apply(_)
-                | Command::Check(_)
-                | Command::Diff(_)
-                | Command::Save(_)
-        )
-    {
+    if global.json && !prints_json(command) {
         return Err(Error::usage(
             "--json",
-            "only status, stats and flows print JSON",
+            "only status, stats, flows, rule list and explain print JSON",
             "leave it out; `shaper --json status` shows the result of a change",
         ));
     }
@@ -51,6 +42,7 @@ pub fn run(cli: &Cli, out: &mut dyn Write, err: &mut dyn Write) -> Result<()> {
     let done = match command {
         Command::Attach(args) => attach::run(args, &mut session),
         Command::Set(args) => set::run(args, &mut session),
+        Command::Rule(args) => rule::run(args, &mut session),
         Command::Detach(args) => detach::run(args, &mut session),
         Command::Apply(args) => apply::run(args, &mut session),
         Command::Check(args) => check::run(args, &mut session),
@@ -59,7 +51,23 @@ pub fn run(cli: &Cli, out: &mut dyn Write, err: &mut dyn Write) -> Result<()> {
         Command::Status(args) => status::run(args, &mut session),
         Command::Stats(args) => stats::run(args, &mut session),
         Command::Flows(args) => flows::run(args, &mut session),
+        Command::Explain(args) => explain::run(args, &mut session),
     };
     session.tell();
     done
+}
+
+/// Whether a command has a form for programs.
+const fn prints_json(command: &Command) -> bool {
+    match command {
+        Command::Status(_) | Command::Stats(_) | Command::Flows(_) | Command::Explain(_) => true,
+        Command::Rule(rule) => matches!(rule.command, RuleCommand::List(_)),
+        Command::Attach(_)
+        | Command::Set(_)
+        | Command::Detach(_)
+        | Command::Apply(_)
+        | Command::Check(_)
+        | Command::Diff(_)
+        | Command::Save(_) => false,
+    }
 }

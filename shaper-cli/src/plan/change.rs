@@ -1,9 +1,11 @@
 //! What `attach` and `set` make of an attachment.
 
+use std::collections::HashMap;
+
 use crate::{
     args::{Attach, DirectionChoice, Set},
     error::{Error, Result},
-    model::{Config, Device, Direction, Found, Limits, Outcome, State},
+    model::{Config, Device, Direction, Found, Limits, Outcome, Rule, State},
     shell,
 };
 
@@ -34,6 +36,14 @@ impl Change {
     }
 }
 
+/// The rules that come or change.
+#[must_use]
+pub fn other_rules(change: &Change) -> Vec<&Rule> {
+    let before = change.before.as_ref().map_or(&[][..], |before| &before.config.rules);
+    let old: HashMap<&str, &Rule> = before.iter().map(|rule| (rule.name.as_str(), rule)).collect();
+    change.config.rules.iter().filter(|rule| old.get(rule.name.as_str()) != Some(rule)).collect()
+}
+
 /// What `attach` asks for on `device`, where `found` is attached.
 ///
 /// # Errors
@@ -53,7 +63,12 @@ pub fn attach(args: &Attach, device: &Device, found: &[Found]) -> Result<Vec<Cha
         order: args.order,
         rules: Vec::new(),
     };
-    place(&config, device, args.direction, found)
+    let mut changes = place(&config, device, args.direction, found)?;
+    for Change { config, before, .. } in &mut changes {
+        // Rules are no options of `attach`: they stay.
+        config.rules = before.as_ref().map(|before| before.config.rules.clone()).unwrap_or_default();
+    }
+    Ok(changes)
 }
 
 /// What puts `config` in force on `device`, where `found` is attached.
@@ -220,5 +235,16 @@ mod tests {
         let changes = attach(&attach_line("attach eth0 --rate 1gbit"), &example::device(), &[found]).unwrap();
         assert_eq!(changes[0].config, example::config());
         assert_eq!(changes[0].outcome(), Outcome::Updated);
+    }
+
+    #[test]
+    fn attach_and_set_keep_rules() {
+        let mut found = example::found();
+        found.config.rules = vec![example::rule("guests")];
+        let again = attach(&attach_line("attach eth0 --rate 1gbit"), &example::device(), &[found.clone()]).unwrap();
+        assert_eq!(again[0].outcome(), Outcome::Unchanged);
+        let other = attach(&attach_line("attach eth0 --unlimited"), &example::device(), &[found.clone()]).unwrap();
+        assert_eq!(other[0].config.rules, found.config.rules);
+        assert_eq!(set_line("set eth0 --rate 100mbit", &found).rules, found.config.rules);
     }
 }

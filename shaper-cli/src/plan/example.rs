@@ -11,8 +11,8 @@ use shaper_common::{
 use crate::{
     args::{self, Command},
     model::{
-        AccountChoice, ByteLimit, Config, Device, Direction, Found, Hook, HookChoice, Limits, Order, PacketLimit, Per,
-        State,
+        AccountChoice, ByteLimit, Config, Device, Direction, Found, Hook, HookChoice, Limits, Match, Order,
+        PacketLimit, Per, Rule, State,
     },
 };
 
@@ -51,6 +51,16 @@ pub(crate) fn limits() -> Limits {
         exceed: Action::Dscp(8),
         violate: Action::Drop,
         block: false,
+    }
+}
+
+/// `rule add eth0 10.20.0.0/16 --name NAME --rate 20mbit --per src`.
+pub(crate) fn rule(name: &str) -> Rule {
+    Rule {
+        name: name.to_owned(),
+        matches: Match { nets: vec!["10.20.0.0/16".parse().expect("a prefix")], ..Match::default() },
+        per: Some("src".parse().expect("a key")),
+        limits: Limits { rate: byte_limit(20_000_000, 625_000, false), ..Limits::default() },
     }
 }
 

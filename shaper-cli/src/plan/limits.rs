@@ -18,6 +18,8 @@ pub(crate) fn limits(args: &LimitArgs, now: &Limits) -> Result<Limits> {
     if args.block {
         return Ok(Limits::BLOCK);
     }
+    let bare = Limits { total: now.total, ..Limits::default() };
+    let now = if args.unlimited { &bare } else { now };
     let rate = bytes(["--rate", "--burst"], args.rate, args.burst, now.rate)?;
     let soft = args.soft.or_else(|| now.soft.filter(|_| args.peak.is_none()));
     let peak = match (soft, rate) {
@@ -338,6 +340,18 @@ mod tests {
         ] {
             assert_eq!(warnings(&typed(options).unwrap()).len(), count, "{options}");
         }
+    }
+
+    #[test]
+    fn unlimited_ends_the_limits_of_keys() {
+        assert_eq!(typed("--unlimited").unwrap(), Limits::default());
+        let total = byte_limit(1_000_000_000, 31_250_000, false);
+        let only_total = Limits { total, ..Limits::default() };
+        assert_eq!(typed("--unlimited --total 1gbit").unwrap(), only_total);
+        assert_eq!(changed("--unlimited", &example()).unwrap(), only_total);
+        assert_eq!(changed("--unlimited", &Limits::BLOCK).unwrap(), Limits::default());
+        let rate = changed("--rate 100mbit", &Limits::default()).unwrap();
+        assert_eq!(rate.rate, byte_limit(100_000_000, 3_125_000, false));
     }
 
     #[test]

@@ -4,11 +4,15 @@ use clap::ValueEnum;
 use shaper_common::{abi::Overflow, verdict::Action};
 
 use crate::{
-    model::{AccountChoice, ByteLimit, Config, Found, HookChoice, Limits, Order, Per, action, overflow_name},
+    model::{
+        AccountChoice, ByteLimit, Config, Found, HookChoice, Limits, Match, Net, Order, Per, Ports, Rule, Side, action,
+        overflow_name, protocol,
+    },
     shell,
 };
 
-/// The command line that attaches what `found` is. Options at their default are not in it.
+/// The command line that attaches what `found` is, rules apart, which attaching again leaves as they are. Options at
+/// their default are not in it.
 #[must_use]
 pub fn attach_line(found: &Found) -> String {
     let mut text = direction(found);
@@ -66,6 +70,71 @@ pub(crate) fn limit_options(limits: &Limits) -> Vec<(&'static str, String)> {
     }
     if *block {
         options.push(("block", String::new()));
+    } else if rate.is_none() && pps.is_none() && total.is_none() {
+        options.push(("unlimited", String::new()));
+    }
+    options
+}
+
+/// The command line that adds `rule` to `found`; its prefixes have to be few.
+#[must_use]
+pub fn rule_add_line(found: &Found, rule: &Rule) -> String {
+    let mut options = match_options(&rule.matches);
+    if rule.name != rule.matches.short() {
+        options.push(("name", rule.name.clone()));
+    }
+    rule_line("add", found, &rule.matches.nets, options, rule)
+}
+
+/// The command line that gives a rule of `found` the limits of `rule`.
+#[must_use]
+pub fn rule_replace_line(found: &Found, rule: &Rule) -> String {
+    rule_line("replace", found, &[], vec![("name", rule.name.clone())], rule)
+}
+
+/// The command line that deletes a rule of `found`.
+#[must_use]
+pub fn rule_del_line(found: &Found, name: &str) -> String {
+    let options = format!("{} --name {}", direction(found), shell::quoted(name));
+    line("rule del", found, &options)
+}
+
+fn rule_line(
+    command: &str,
+    found: &Found,
+    nets: &[Net],
+    mut options: Vec<(&'static str, String)>,
+    rule: &Rule,
+) -> String {
+    options.extend(rule.per.map(|per| ("per", per.to_string())));
+    options.extend(limit_options(&rule.limits));
+    let mut text: String = nets.iter().map(|net| format!(" {net}")).collect();
+    text.push_str(&direction(found));
+    for (name, value) in options {
+        text.extend([" --", name]);
+        if !value.is_empty() {
+            text.extend([" ", &*shell::quoted(&value)]);
+        }
+    }
+    line(&format!("rule {command}"), found, &text)
+}
+
+/// The options that stand for `matches`, prefixes apart.
+fn match_options(matches: &Match) -> Vec<(&'static str, String)> {
+    let Match { nets: _, side, proto, ports } = matches;
+    let mut options = Vec::new();
+    options.extend(proto.map(|proto| ("proto", protocol::name(proto))));
+    match ports {
+        Ports::Any => {}
+        Ports::Either(port) => options.push(("port", port.to_string())),
+        Ports::Source(sport) => options.push(("sport", sport.to_string())),
+        Ports::Destination(dport) => options.push(("dport", dport.to_string())),
+        Ports::Both { sport, dport } => {
+            options.extend([("sport", sport.to_string()), ("dport", dport.to_string())]);
+        }
+    }
+    if *side != Side::default() {
+        options.push(("side", word(side)));
     }
     options
 }
@@ -121,6 +190,8 @@ mod tests {
             "--rate 1000001 --burst 65537",
             "--rate 12MB/s --burst 2gbit --per src/24 --max-flows 1 --overflow open --account wire",
             "--block --per dev",
+            "--unlimited",
+            "--unlimited --total 1gbit",
             "--pps 1500 --pps-burst 7 --exceed mark=0xff",
             "--rate 1gbit --soft 12.5% --peak-burst 1s --violate ecn --exceed pass",
             "--rate 1gbit --peak 1001mbit --total 3gbit --total-burst 1gb --pps 10kpps --exceed dscp=ef",

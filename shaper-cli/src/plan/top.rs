@@ -1,8 +1,11 @@
-//! The order of flows.
+//! The order of flows and of rules.
 
 use std::cmp::Reverse;
 
-use crate::{args::Sort, model::Flow};
+use crate::{
+    args::Sort,
+    model::{Flow, RuleStats, rule},
+};
 
 /// Sorts flows, the equal ones by what they passed and then by key so that the order is always the same, and keeps the
 /// first `most`.
@@ -19,9 +22,28 @@ pub fn top(flows: &mut Vec<Flow>, sort: Sort, most: Option<usize>) {
     flows.truncate(most.unwrap_or(usize::MAX));
 }
 
+/// Keeps of the rules of an attachment the `most` that saw most bytes, the busiest first, and before them the default.
+/// If there are no more than that, they stay as they are.
+pub fn busiest(stats: &mut Vec<RuleStats>, most: usize) {
+    let is_default = |stats: &RuleStats| stats.rule == rule::DEFAULT;
+    let others = stats.iter().filter(|stats| !is_default(stats)).count();
+    if others <= most {
+        return;
+    }
+    let bytes =
+        |stats: &RuleStats| stats.counters.reasons.iter().fold(0_u64, |sum, count| sum.saturating_add(count.bytes));
+    // The sort is stable: of equals, the older comes first.
+    stats.sort_by_key(|stats| (!is_default(stats), Reverse(bytes(stats))));
+    stats.truncate(stats.len() - others + most);
+}
+
 #[cfg(test)]
 mod tests {
-    use shaper_common::{abi::Count, key::Key};
+    use shaper_common::{
+        abi::{Count, RuleCounters},
+        key::Key,
+        verdict::Reason,
+    };
 
     use super::*;
     use crate::model::{Direction, Per};
@@ -53,6 +75,23 @@ mod tests {
             let mut flows = flows.to_vec();
             top(&mut flows, sort, most);
             assert_eq!(flows.iter().map(|flow| flow.key.sport).collect::<Vec<_>>(), order, "{sort:?}");
+        }
+    }
+
+    #[test]
+    fn the_busiest_rules_are_kept() {
+        let stats = |rule: &str, bytes| {
+            let mut counters = RuleCounters::default();
+            counters.reasons[Reason::Rate as usize] = Count { packets: 1, bytes };
+            RuleStats { dev: "eth0".to_owned(), direction: Direction::Ingress, rule: rule.to_owned(), counters }
+        };
+        let all = [stats("default", 0), stats("a", 1), stats("b", 9), stats("c", 9), stats("d", 5)];
+        for (most, names) in
+            [(4, ["default", "a", "b", "c", "d"].as_slice()), (3, &["default", "b", "c", "d"]), (1, &["default", "b"])]
+        {
+            let mut kept = all.to_vec();
+            busiest(&mut kept, most);
+            assert_eq!(kept.iter().map(|stats| stats.rule.as_str()).collect::<Vec<_>>(), names);
         }
     }
 }

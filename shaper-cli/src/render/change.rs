@@ -24,7 +24,14 @@ pub fn changed(change: &Change, outcome: Outcome, found: &Found, verbose: bool, 
     counted(&found.config, out)?;
     match (outcome, &change.before) {
         (Outcome::Created, _) => writeln!(out, "undo: {}", detach_line(found)),
-        (Outcome::Updated, Some(before)) => writeln!(out, "undo: {}", attach_line(before)),
+        (Outcome::Updated, Some(before)) if before.config.rules == found.config.rules => {
+            writeln!(out, "undo: {}", attach_line(before))
+        }
+        (Outcome::Updated, Some(before)) => {
+            difference::rules(&before.config, &found.config, verbose, out)?;
+            writeln!(out, "undo: {}", attach_line(before))?;
+            writeln!(out, "    that leaves the rules as they are now; `shaper save` keeps them before a change")
+        }
         _ => Ok(()),
     }
 }
@@ -49,7 +56,7 @@ pub fn would_change(change: &Change, verbose: bool, out: &mut dyn Write) -> io::
         writeln!(out, "{}", summary::attachment("    now:", before))?;
         indented(&summary::settings(&before.config, verbose), out)?;
     }
-    difference::rules(&before.config.rules, &config.rules, verbose, out)
+    difference::rules(&before.config, config, verbose, out)
 }
 
 /// Whether two configurations differ in more than their rules.
@@ -78,7 +85,12 @@ pub fn detached(found: &Found, verbose: bool, out: &mut dyn Write) -> io::Result
     }
     writeln!(out, "{}", summary::attachment(&format!("detached {} {}:", found.dev, found.direction), found))?;
     indented(&summary::settings(&found.config, verbose), out)?;
-    writeln!(out, "undo: {}", attach_line(found))
+    counted(&found.config, out)?;
+    writeln!(out, "undo: {}", attach_line(found))?;
+    if found.config.rules.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "    that brings back no rules; `shaper save` keeps them before a change")
 }
 
 /// What `detach` would do.
@@ -91,7 +103,8 @@ pub fn would_detach(found: &Found, verbose: bool, out: &mut dyn Write) -> io::Re
         return writeln!(out, "would remove what is left of {} {}", found.dev, found.direction);
     }
     writeln!(out, "{}", summary::attachment(&format!("would detach {} {}:", found.dev, found.direction), found))?;
-    indented(&summary::settings(&found.config, verbose), out)
+    indented(&summary::settings(&found.config, verbose), out)?;
+    counted(&found.config, out)
 }
 
 fn indented(text: &str, out: &mut dyn Write) -> io::Result<()> {
@@ -171,6 +184,37 @@ mod tests {
         assert_eq!(
             text(|out| would_detach(&example::found(), false, out)),
             "would detach eth0 ingress: 1 Gbit/s per flow, burst 31250000 B = 250 ms (tcx)\n"
+        );
+    }
+
+    fn with_rules(names: &[&str]) -> Found {
+        let rules = names.iter().map(|name| example::rule(name)).collect();
+        Found { config: Config { rules, ..example::config() }, ..example::found() }
+    }
+
+    #[test]
+    fn rules_that_are_not_undone_are_told() {
+        let (before, after) = (with_rules(&["guests"]), with_rules(&["guests", "others"]));
+        let change = Change { config: after.config.clone(), ..change(Some(before.clone())) };
+        assert_eq!(
+            text(|out| changed(&change, Outcome::Updated, &after, false, out)),
+            "updated eth0 ingress: 1 Gbit/s per flow, burst 31250000 B = 250 ms (tcx)\n    \
+             2 rules\n    \
+             + rule others: 20 Mbit/s per src, burst 625000 B = 250 ms\n        \
+             10.20.0.0/16\n\
+             undo: shaper attach eth0 --direction ingress --rate 1gbit\n    \
+             that leaves the rules as they are now; `shaper save` keeps them before a change\n"
+        );
+        assert_eq!(
+            text(|out| detached(&before, false, out)),
+            "detached eth0 ingress: 1 Gbit/s per flow, burst 31250000 B = 250 ms (tcx)\n    \
+             1 rule\n\
+             undo: shaper attach eth0 --direction ingress --rate 1gbit\n    \
+             that brings back no rules; `shaper save` keeps them before a change\n"
+        );
+        assert_eq!(
+            text(|out| would_detach(&before, false, out)),
+            "would detach eth0 ingress: 1 Gbit/s per flow, burst 31250000 B = 250 ms (tcx)\n    1 rule\n"
         );
     }
 }

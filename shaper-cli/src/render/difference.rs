@@ -5,13 +5,15 @@ use std::{
     io::{self, Write},
 };
 
-use crate::model::Rule;
+use super::summary;
+use crate::model::{Config, Rule};
 
 /// Rules that are named; more are counted, unless somebody wants them all.
 const NAMED: usize = 20;
 
-/// Writes each rule that comes (`+`), goes (`-`) or changes (`~`), in a line of its own.
-pub(super) fn rules(before: &[Rule], after: &[Rule], all: bool, out: &mut dyn Write) -> io::Result<()> {
+/// Writes each rule that comes (`+`), goes (`-`) or changes (`~`), with its limits.
+pub(super) fn rules(before: &Config, after: &Config, all: bool, out: &mut dyn Write) -> io::Result<()> {
+    let (per, before, after) = (after.per, before.rules.as_slice(), after.rules.as_slice());
     let old: HashMap<&str, &Rule> = before.iter().map(|rule| (rule.name.as_str(), rule)).collect();
     let new: HashMap<&str, &Rule> = after.iter().map(|rule| (rule.name.as_str(), rule)).collect();
     let gone = before.iter().filter(|rule| !new.contains_key(rule.name.as_str())).map(|rule| ('-', rule));
@@ -23,7 +25,18 @@ pub(super) fn rules(before: &[Rule], after: &[Rule], all: bool, out: &mut dyn Wr
     let differences: Vec<(char, &Rule)> = gone.chain(others).collect();
     let named = if all { differences.len() } else { NAMED };
     for (sign, rule) in differences.iter().take(named) {
-        writeln!(out, "    {sign} rule {}", rule.name)?;
+        match sign {
+            '-' => writeln!(out, "    - rule {}", rule.name)?,
+            sign => {
+                writeln!(out, "{}", summary::rule(&format!("    {sign} rule {}:", rule.name), rule, per))?;
+                // The rest is in the name, if nobody gave one.
+                if rule.name != rule.matches.short()
+                    && old.get(rule.name.as_str()).is_none_or(|old| old.matches != rule.matches)
+                {
+                    writeln!(out, "        {}", rule.matches.short())?;
+                }
+            }
+        }
     }
     if differences.len() > named {
         writeln!(out, "    and {} rules more", differences.len() - named)?;
@@ -57,7 +70,8 @@ mod tests {
 
     fn text(before: &[Rule], after: &[Rule], all: bool) -> String {
         let mut out = Vec::new();
-        rules(before, after, all, &mut out).unwrap();
+        let config = |rules: &[Rule]| Config { rules: rules.to_vec(), ..Config::of(Limits::BLOCK) };
+        rules(&config(before), &config(after), all, &mut out).unwrap();
         String::from_utf8(out).unwrap()
     }
 
@@ -67,7 +81,10 @@ mod tests {
         assert_eq!(text(&before, &before, false), "");
         let mut after = named(&["b", "c", "d"]);
         after[0].limits = Limits::default();
-        assert_eq!(text(&before, &after, false), "    - rule a\n    ~ rule b\n    + rule d\n");
+        assert_eq!(
+            text(&before, &after, false),
+            "    - rule a\n    ~ rule b: unlimited\n    + rule d: everything is blocked\n        any\n"
+        );
         assert_eq!(text(&before, &named(&["a", "c", "b"]), false), "    the rules in another order\n");
     }
 
@@ -76,7 +93,7 @@ mod tests {
         let names: Vec<String> = (0..25).map(|n| n.to_string()).collect();
         let after = named(&names.iter().map(String::as_str).collect::<Vec<_>>());
         let short = text(&[], &after, false);
-        assert_eq!((short.lines().count(), short.lines().last()), (21, Some("    and 5 rules more")));
-        assert_eq!(text(&[], &after, true).lines().count(), 25);
+        assert_eq!((short.lines().count(), short.lines().last()), (41, Some("    and 5 rules more")));
+        assert_eq!(text(&[], &after, true).lines().count(), 50);
     }
 }

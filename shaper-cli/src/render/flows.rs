@@ -7,7 +7,7 @@ use shaper_common::key;
 use super::{human, identity::Identity, summary};
 use crate::{
     args::Sort,
-    model::{Flow, Found},
+    model::{Flow, Found, Per},
 };
 
 /// Columns of a whole line.
@@ -18,6 +18,9 @@ const NUMBER_WIDTH: usize = 8;
 
 /// Columns of an identity. The longest half of one, an IPv6 endpoint behind `udplite `, just fits.
 const IDENTITY_WIDTH: usize = WIDTH - 3 * NUMBER_WIDTH;
+
+/// Between an identity and a rule.
+const GAP: &str = "  ";
 
 /// Stands between source and destination, and before a destination on a line of its own.
 const TO: &str = "> ";
@@ -43,27 +46,36 @@ pub fn flows(
     let order = match sort {
         Sort::Dropped => "most dropped first",
         Sort::Passed => "most passed first",
-        Sort::Level if found.config.limits.rate.is_none() => "without a rate there are no levels: most passed first",
+        Sort::Level if flows.iter().all(|flow| flow.level_bytes.is_none()) => {
+            "without a rate there are no levels: most passed first"
+        }
         Sort::Level => "emptiest bucket first",
     };
     writeln!(out, "{} of {tracked} flows, {order}", flows.len())?;
-    let header = match found.config.per.kind {
-        key::Per::Flow => "FLOW",
-        key::Per::Src => "SOURCE",
-        key::Per::Dst => "DESTINATION",
-        key::Per::Pair => "SOURCE > DESTINATION",
-        key::Per::Dev => "DEVICE",
+    // Rules may have keys of their own.
+    let per = flows.iter().all(|flow| flow.per.kind == found.config.per.kind).then_some(found.config.per.kind);
+    let header = match per {
+        None => "KEY",
+        Some(key::Per::Flow) => "FLOW",
+        Some(key::Per::Src) => "SOURCE",
+        Some(key::Per::Dst) => "DESTINATION",
+        Some(key::Per::Pair) => "SOURCE > DESTINATION",
+        Some(key::Per::Dev) => "DEVICE",
     };
-    let names: Vec<Name> = flows.iter().map(Name::of).collect();
+    let names: Vec<Name> = flows.iter().map(|flow| Name::of(&flow.key, &flow.per, &flow.dev)).collect();
     let width = names.iter().map(Name::width).max().unwrap_or_default().max(header.len());
+    let rules = Rules::of(found, flows, width);
     let numbers = ["PASSED", "DROPPED", "LEVEL"].map(str::to_owned);
-    row(header, width, &numbers, out)?;
+    row(header, width, rules.cell("RULE"), &numbers, out)?;
     for (flow, name) in flows.iter().zip(&names) {
         let level = flow.level_bytes.map_or_else(|| "-".to_owned(), human::bytes);
         let numbers = [human::bytes(flow.passed.bytes), human::bytes(flow.dropped.bytes), level];
-        row(&name.first, width, &numbers, out)?;
+        row(&name.first, width, rules.cell(&flow.rule), &numbers, out)?;
         if let Some(second) = &name.second {
             writeln!(out, "{second}")?;
+        }
+        if let Rules::Line = rules {
+            writeln!(out, "    rule {}", flow.rule)?;
         }
         if verbose {
             let Flow { passed, dropped, marked_packets, .. } = flow;
@@ -77,23 +89,51 @@ pub fn flows(
     Ok(())
 }
 
-fn row(name: &str, width: usize, numbers: &[String; 3], out: &mut dyn Write) -> io::Result<()> {
-    write!(out, "{name:<width$}")?;
+fn row(name: &str, width: usize, rule: String, numbers: &[String; 3], out: &mut dyn Write) -> io::Result<()> {
+    write!(out, "{name:<width$}{rule}")?;
     for number in numbers {
         write!(out, " {number:>0$}", NUMBER_WIDTH - 1)?;
     }
     writeln!(out)
 }
 
+/// Where the rules of flows are shown.
+enum Rules {
+    /// There are none but the default.
+    Nowhere,
+    /// In a column of this width.
+    Column(usize),
+    /// Below each flow: one has too long a name for a column.
+    Line,
+}
+
+impl Rules {
+    /// Where they fit if identities are so wide.
+    fn of(found: &Found, flows: &[Flow], width: usize) -> Self {
+        if found.config.rules.is_empty() {
+            return Self::Nowhere;
+        }
+        let longest = flows.iter().map(|flow| flow.rule.chars().count()).max().unwrap_or_default().max("RULE".len());
+        if width + GAP.len() + longest <= IDENTITY_WIDTH { Self::Column(longest) } else { Self::Line }
+    }
+
+    fn cell(&self, rule: &str) -> String {
+        match self {
+            Self::Column(width) => format!("{GAP}{rule:<width$}"),
+            Self::Nowhere | Self::Line => String::new(),
+        }
+    }
+}
+
 /// A flow's identity on one line or two.
-struct Name {
-    first: String,
-    second: Option<String>,
+pub(super) struct Name {
+    pub(super) first: String,
+    pub(super) second: Option<String>,
 }
 
 impl Name {
-    fn of(flow: &Flow) -> Self {
-        let Identity { src, dst, proto, sport, dport } = Identity::of(flow);
+    pub(super) fn of(key: &key::Key, per: &Per, dev: &str) -> Self {
+        let Identity { src, dst, proto, sport, dport } = Identity::of(key, per);
         let proto = proto.map_or_else(String::new, |proto| format!("{proto} "));
         let one = |first| Self { first, second: None };
         match (src.map(|src| endpoint(&src, sport)), dst.map(|dst| endpoint(&dst, dport))) {
@@ -107,7 +147,7 @@ impl Name {
                 }
             }
             (Some(side), None) | (None, Some(side)) => one(side),
-            (None, None) if flow.per.kind == key::Per::Dev => one(flow.dev.clone()),
+            (None, None) if per.kind == key::Per::Dev => one(dev.to_owned()),
             (None, None) => one("(no readable IP header)".to_owned()),
         }
     }
@@ -118,7 +158,7 @@ impl Name {
 }
 
 /// An address with its port, if it has one.
-fn endpoint(address: &str, port: Option<u16>) -> String {
+pub(super) fn endpoint(address: &str, port: Option<u16>) -> String {
     match port {
         None | Some(0) => address.to_owned(),
         Some(port) if address.contains(':') => format!("[{address}]:{port}"),
@@ -137,10 +177,7 @@ pub(super) mod tests {
     };
 
     use super::*;
-    use crate::{
-        model::{Direction, Per},
-        plan::example,
-    };
+    use crate::{model::Direction, plan::example};
 
     fn address(text: &str) -> (Address, Family) {
         let mut octets = [0; 16];
@@ -244,7 +281,7 @@ SOURCE > DESTINATION                    PASSED DROPPED   LEVEL
             (flow("dev", 0, ("", 0), ("", 0)), "eth0"),
             (flow("src", 0, ("", 0), ("", 0)), "(no readable IP header)"),
         ] {
-            assert_eq!(Name::of(&flow).first, name);
+            assert_eq!(Name::of(&flow.key, &flow.per, &flow.dev).first, name);
         }
     }
 
@@ -252,6 +289,41 @@ SOURCE > DESTINATION                    PASSED DROPPED   LEVEL
     fn without_a_rate_there_is_no_level() {
         let flow = Flow { level_bytes: None, ..flow("src", 0, ("10.0.0.1", 0), ("", 0)) };
         assert!(text(&[flow], false).ends_with("10.0.0.1 1.4 MiB 2.9 KiB       -\n"));
+    }
+
+    #[test]
+    fn rules_have_a_column_where_they_fit() {
+        let mut found = example::found();
+        found.config.rules = vec![example::rule("guests")];
+        let in_rule = |rule: &str, flow: Flow| Flow { rule: rule.to_owned(), ..flow };
+        let text = |flows: &[Flow]| {
+            let mut out = Vec::new();
+            super::flows(&found, flows, 2, Sort::Dropped, false, &mut out).unwrap();
+            let text = String::from_utf8(out).unwrap();
+            text.lines().for_each(|line| assert!(line.len() <= WIDTH, "{line}"));
+            text.lines().skip(2).map(|line| format!("{line}\n")).collect::<String>()
+        };
+        let flow_of_default = flow("flow", 6, ("10.0.0.1", 40_000), ("10.0.0.2", 443));
+        assert_eq!(
+            text(&[in_rule("guests", flow("src", 0, ("10.20.0.1", 0), ("", 0))), flow_of_default]),
+            "\
+KEY                                RULE     PASSED DROPPED   LEVEL
+10.20.0.1                          guests  1.4 MiB 2.9 KiB  29 MiB
+tcp 10.0.0.1:40000 > 10.0.0.2:443  default 1.4 MiB 2.9 KiB  29 MiB
+"
+        );
+        let long = in_rule(&"x".repeat(64), flow("flow", 1, ("10.0.0.1", 0), ("10.0.0.2", 0)));
+        assert_eq!(
+            text(&[long]),
+            format!(
+                "\
+FLOW                      PASSED DROPPED   LEVEL
+icmp 10.0.0.1 > 10.0.0.2 1.4 MiB 2.9 KiB  29 MiB
+    rule {}
+",
+                "x".repeat(64)
+            )
+        );
     }
 
     #[test]

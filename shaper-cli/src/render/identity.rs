@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use shaper_common::key::{self, Address, Family, Key};
 
-use crate::model::{Flow, Per, protocol};
+use crate::model::{Per, protocol};
 
 /// The parts of a key. All are absent for frames whose IP header cannot be read, which share one bucket.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -22,8 +22,7 @@ pub(super) struct Identity {
 }
 
 impl Identity {
-    pub(super) fn of(flow: &Flow) -> Self {
-        let Flow { key, per, .. } = flow;
+    pub(super) fn of(key: &Key, per: &Per) -> Self {
         let (src, dst) = (text(key.src, key, per), text(key.dst, key, per));
         match per.kind {
             _ if key.family == Family::None => Self::default(),

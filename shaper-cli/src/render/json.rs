@@ -1,21 +1,28 @@
 //! JSON for programs: one line, `"schema": 1`. Fields are added and never change; limits that do not exist are null.
 
-use std::io::{self, Write};
+use std::{
+    io::{self, Write},
+    net::IpAddr,
+};
 
 use serde::{Serialize, Serializer, ser::SerializeMap as _};
-use shaper_common::{abi::Count, verdict::Reason};
+use shaper_common::{
+    abi::Count,
+    key::Key,
+    verdict::{Reason, Verdict},
+};
 
 use super::{identity::Identity, stats::passed};
-use crate::model::{AccountChoice, ByteLimit, Direction, Flow, Found, Hook, RuleStats, State, action};
+use crate::model::{
+    AccountChoice, ByteLimit, Direction, Explanation, Flow, Found, Hook, Layer, Limits, Net, Per, Ports, Question,
+    Rule, RuleStats, Side, State, action, protocol, rule,
+};
 
 /// Version of the fields below.
 const SCHEMA: u32 = 1;
 
 /// The action of an attachment that blocks everything.
 const BLOCK: &str = "block";
-
-/// Rules of an attachment, `default` included.
-const RULES: u32 = 1;
 
 /// `{"schema":1,"attachments":[..]}`.
 ///
@@ -44,6 +51,28 @@ pub fn flows(flows: &[Flow], out: &mut dyn Write) -> io::Result<()> {
     document("flows", flows, Row::of, out)
 }
 
+/// `{"schema":1,"rules":[..]}`, the default of each attachment before its rules.
+///
+/// # Errors
+///
+/// If `out` fails.
+pub fn rules<'a>(attachments: &'a [Found], out: &mut dyn Write) -> io::Result<()> {
+    let of_one = |found: &'a Found| {
+        std::iter::once((found, None)).chain(found.config.rules.iter().map(move |rule| (found, Some(rule))))
+    };
+    let rules: Vec<(&Found, Option<&Rule>)> = attachments.iter().flat_map(of_one).collect();
+    document("rules", &rules, |(found, rule)| Listed::of(found, *rule), out)
+}
+
+/// `{"schema":1,"explanations":[..]}`.
+///
+/// # Errors
+///
+/// If `out` fails.
+pub fn explain(question: &Question, answers: &[(&Found, Explanation)], out: &mut dyn Write) -> io::Result<()> {
+    document("explanations", answers, |(found, answer)| Explained::of(question, found, answer), out)
+}
+
 #[derive(Serialize)]
 struct Attachment<'a> {
     netns: Option<&'a str>,
@@ -66,7 +95,8 @@ struct Attachment<'a> {
     max_flows: u32,
     flows: u64,
     untracked_packets: u64,
-    rules: u32,
+    /// Besides the default.
+    rules: usize,
 }
 
 impl<'a> Attachment<'a> {
@@ -91,12 +121,12 @@ impl<'a> Attachment<'a> {
             peak_burst_bytes: limits.peak.map(burst),
             total_bits_per_second: limits.total.map(bits),
             total_burst_bytes: limits.total.map(burst),
-            action: if limits.block { BLOCK.to_owned() } else { action::word(limits.exceed) },
+            action: action_word(limits),
             account: config.account,
             max_flows: config.max_flows,
             flows: found.flows,
             untracked_packets: found.untracked_packets,
-            rules: RULES,
+            rules: config.rules.len(),
         }
     }
 }
@@ -178,7 +208,7 @@ struct Row<'a> {
 
 impl<'a> Row<'a> {
     fn of(flow: &'a Flow) -> Self {
-        let Identity { src, dst, proto, sport, dport } = Identity::of(flow);
+        let Identity { src, dst, proto, sport, dport } = Identity::of(&flow.key, &flow.per);
         Self {
             dev: &flow.dev,
             direction: flow.direction,
@@ -194,6 +224,150 @@ impl<'a> Row<'a> {
             dropped_bytes: flow.dropped.bytes,
             marked_packets: flow.marked_packets,
             level_bytes: flow.level_bytes,
+        }
+    }
+}
+
+fn action_word(limits: &Limits) -> String {
+    if limits.block { BLOCK.to_owned() } else { action::word(limits.exceed) }
+}
+
+/// A rule; the default has no side, for it has no match.
+#[derive(Serialize)]
+struct Listed<'a> {
+    dev: &'a str,
+    direction: Direction,
+    name: &'a str,
+    r#match: &'a [Net],
+    side: Option<Side>,
+    proto: Option<String>,
+    port: Option<String>,
+    sport: Option<String>,
+    dport: Option<String>,
+    per: String,
+    rate_bits_per_second: Option<u64>,
+    burst_bytes: Option<u64>,
+    rate_packets_per_second: Option<u64>,
+    burst_packets: Option<u64>,
+    peak_bits_per_second: Option<u64>,
+    peak_burst_bytes: Option<u64>,
+    total_bits_per_second: Option<u64>,
+    total_burst_bytes: Option<u64>,
+    action: String,
+    violate: String,
+    block: bool,
+}
+
+impl<'a> Listed<'a> {
+    fn of(found: &'a Found, rule: Option<&'a Rule>) -> Self {
+        let config = &found.config;
+        let limits = rule.map_or(&config.limits, |rule| &rule.limits);
+        let bits = |limit: ByteLimit| limit.rate.bits_per_second();
+        let burst = |limit: ByteLimit| limit.burst.get();
+        let (port, sport, dport) = match rule.map_or(Ports::Any, |rule| rule.matches.ports) {
+            Ports::Any => (None, None, None),
+            Ports::Either(port) => (Some(port), None, None),
+            Ports::Source(sport) => (None, Some(sport), None),
+            Ports::Destination(dport) => (None, None, Some(dport)),
+            Ports::Both { sport, dport } => (None, Some(sport), Some(dport)),
+        };
+        Self {
+            dev: &found.dev,
+            direction: found.direction,
+            name: rule.map_or(rule::DEFAULT, |rule| &rule.name),
+            r#match: rule.map_or(&[], |rule| &rule.matches.nets),
+            side: rule.map(|rule| rule.matches.side),
+            proto: rule.and_then(|rule| rule.matches.proto).map(protocol::name),
+            port: port.map(|port| port.to_string()),
+            sport: sport.map(|sport| sport.to_string()),
+            dport: dport.map(|dport| dport.to_string()),
+            per: rule.and_then(|rule| rule.per).unwrap_or(config.per).to_string(),
+            rate_bits_per_second: limits.rate.map(bits),
+            burst_bytes: limits.rate.map(burst),
+            rate_packets_per_second: limits.pps.map(|limit| limit.rate.packets_per_second()),
+            burst_packets: limits.pps.map(|limit| limit.burst.get()),
+            peak_bits_per_second: limits.peak.map(bits),
+            peak_burst_bytes: limits.peak.map(burst),
+            total_bits_per_second: limits.total.map(bits),
+            total_burst_bytes: limits.total.map(burst),
+            action: action_word(limits),
+            violate: action::word(limits.violate),
+            block: limits.block,
+        }
+    }
+}
+
+/// A packet, and what would happen to it.
+#[derive(Serialize)]
+struct Explained<'a> {
+    dev: &'a str,
+    direction: Direction,
+    packet: Packet,
+    rule: &'a str,
+    per: String,
+    key: KeyParts,
+    tracked: bool,
+    layers: Vec<LayerLevel>,
+    cost_bytes: u64,
+    verdict: &'static str,
+    reason: &'static str,
+    marked: bool,
+}
+
+#[derive(Serialize)]
+struct Packet {
+    proto: String,
+    src: IpAddr,
+    sport: u16,
+    dst: IpAddr,
+    dport: u16,
+    bytes: u32,
+}
+
+#[derive(Serialize)]
+struct KeyParts {
+    src: Option<String>,
+    dst: Option<String>,
+    proto: Option<String>,
+    sport: Option<u16>,
+    dport: Option<u16>,
+}
+
+impl KeyParts {
+    fn of(key: &Key, per: &Per) -> Self {
+        let Identity { src, dst, proto, sport, dport } = Identity::of(key, per);
+        Self { src, dst, proto, sport, dport }
+    }
+}
+
+/// A limit; level and burst are packets for `pps` and bytes for the others.
+#[derive(Serialize)]
+struct LayerLevel {
+    reason: &'static str,
+    level: u64,
+    burst: u64,
+}
+
+impl<'a> Explained<'a> {
+    fn of(question: &Question, found: &'a Found, answer: &'a Explanation) -> Self {
+        let Question { src, dst, proto, sport, dport, bytes } = *question;
+        let layer = |layer: &Layer| LayerLevel { reason: layer.reason.name(), level: layer.level, burst: layer.burst };
+        Self {
+            dev: &found.dev,
+            direction: found.direction,
+            packet: Packet { proto: protocol::name(proto), src, sport, dst, dport, bytes },
+            rule: &answer.rule,
+            per: answer.per.to_string(),
+            key: KeyParts::of(&answer.key, &answer.per),
+            tracked: answer.tracked,
+            layers: answer.layers.iter().map(layer).collect(),
+            cost_bytes: answer.cost_bytes,
+            verdict: match answer.verdict {
+                Verdict::Pass => "pass",
+                Verdict::Drop => "drop",
+            },
+            reason: answer.reason.name(),
+            marked: answer.marked,
         }
     }
 }
@@ -230,7 +404,7 @@ mod tests {
     use shaper_common::abi::RuleCounts;
 
     use super::*;
-    use crate::{model::Limits, plan::example, render::flows::tests::flow};
+    use crate::{model::Match, plan::example, render::flows::tests::flow};
 
     fn text(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> String {
         let mut out = Vec::new();
@@ -248,7 +422,7 @@ mod tests {
                 r#""burst_bytes":31250000,"rate_packets_per_second":null,"burst_packets":null,"#,
                 r#""peak_bits_per_second":null,"peak_burst_bytes":null,"total_bits_per_second":null,"#,
                 r#""total_burst_bytes":null,"action":"drop","account":"l2","max_flows":65536,"flows":12,"#,
-                r#""untracked_packets":0,"rules":1}]}"#,
+                r#""untracked_packets":0,"rules":0}]}"#,
                 "\n"
             )
         );
@@ -262,7 +436,9 @@ mod tests {
         );
         assert!(all.contains(fields), "{all}");
         found.config.limits = Limits::BLOCK;
+        found.config.rules = vec![example::rule("a"), example::rule("b")];
         let blocked = text(|out| status(&[found], out));
+        assert!(blocked.contains(r#""rules":2}"#), "{blocked}");
         assert!(blocked.contains(r#""rate_bits_per_second":null,"burst_bytes":null,"#), "{blocked}");
         assert!(blocked.contains(r#""action":"block","#), "{blocked}");
         assert_eq!(text(|out| status(&[], out)), "{\"schema\":1,\"attachments\":[]}\n");
@@ -337,5 +513,72 @@ mod tests {
             ];
             assert_eq!(text(|out| flows(&[flow], out)), expected.concat());
         }
+    }
+
+    #[test]
+    fn rules_have_all_their_fields() {
+        let mut found = example::found();
+        let port = |text: &str| text.parse().unwrap();
+        let all = Rule {
+            matches: Match {
+                nets: vec!["10.0.0.7".parse().unwrap(), "2001:db8::/32".parse().unwrap()],
+                side: Side::Local,
+                proto: Some(17),
+                ports: Ports::Both { sport: port("53"), dport: port("1000-2000") },
+            },
+            per: None,
+            limits: example::limits(),
+            ..example::rule("all")
+        };
+        let any = Rule {
+            matches: Match { ports: Ports::Either(port("53")), ..Match::default() },
+            limits: Limits::BLOCK,
+            ..example::rule("any")
+        };
+        found.config.rules = vec![all, any];
+        let no_limit = concat!(
+            r#""rate_packets_per_second":null,"burst_packets":null,"peak_bits_per_second":null,"#,
+            r#""peak_burst_bytes":null,"total_bits_per_second":null,"total_burst_bytes":null,"#,
+        );
+        assert_eq!(
+            text(|out| rules(&[found], out)),
+            [
+                r#"{"schema":1,"rules":[{"dev":"eth0","direction":"ingress","name":"default","match":[],"side":null,"#,
+                r#""proto":null,"port":null,"sport":null,"dport":null,"per":"flow","#,
+                r#""rate_bits_per_second":1000000000,"burst_bytes":31250000,"#,
+                no_limit,
+                r#""action":"drop","violate":"drop","block":false},"#,
+                r#"{"dev":"eth0","direction":"ingress","name":"all","match":["10.0.0.7/32","2001:db8::/32"],"#,
+                r#""side":"local","proto":"udp","port":null,"sport":"53","dport":"1000-2000","per":"flow","#,
+                r#""rate_bits_per_second":100000000,"burst_bytes":3125000,"rate_packets_per_second":10000,"#,
+                r#""burst_packets":2500,"peak_bits_per_second":200000000,"peak_burst_bytes":6250000,"#,
+                r#""total_bits_per_second":1000000000,"total_burst_bytes":31250000,"#,
+                r#""action":"dscp=CS1","violate":"drop","block":false},"#,
+                r#"{"dev":"eth0","direction":"ingress","name":"any","match":[],"side":"remote","proto":null,"#,
+                r#""port":"53","sport":null,"dport":null,"per":"src","#,
+                r#""rate_bits_per_second":null,"burst_bytes":null,"#,
+                no_limit,
+                r#""action":"block","violate":"drop","block":true}]}"#,
+                "\n",
+            ]
+            .concat()
+        );
+    }
+
+    #[test]
+    fn explanations_have_all_their_fields() {
+        let (question, answer) = crate::render::explain::tests::example();
+        assert_eq!(
+            text(|out| explain(&question, &[(&example::found(), answer)], out)),
+            concat!(
+                r#"{"schema":1,"explanations":[{"dev":"eth0","direction":"ingress","packet":{"proto":"udp","#,
+                r#""src":"10.20.0.7","sport":53,"dst":"192.0.2.9","dport":4000,"bytes":1514},"rule":"guests","#,
+                r#""per":"src","key":{"src":"10.20.0.7","dst":null,"proto":null,"sport":null,"dport":null},"#,
+                r#""tracked":true,"layers":[{"reason":"rate","level":1200,"burst":625000},"#,
+                r#"{"reason":"pps","level":50,"burst":64},{"reason":"total","level":31250000,"burst":31250000}],"#,
+                r#""cost_bytes":1514,"verdict":"drop","reason":"rate","marked":false}]}"#,
+                "\n"
+            )
+        );
     }
 }

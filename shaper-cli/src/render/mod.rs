@@ -5,10 +5,13 @@
 
 mod change;
 mod difference;
+mod edit;
+mod explain;
 mod flows;
 mod human;
 mod identity;
 pub mod json;
+mod rules;
 mod stats;
 mod status;
 mod summary;
@@ -16,7 +19,10 @@ mod table;
 
 pub use self::{
     change::{changed, detached, would_change, would_detach},
+    edit::{edited, would_edit},
+    explain::explain,
     flows::flows,
+    rules::rules,
     stats::stats,
     status::status,
 };

@@ -24,12 +24,13 @@ pub(super) fn passed(counters: &RuleCounts) -> Count {
     Count { packets: limited(|count| count.packets), bytes: limited(|count| count.bytes) }
 }
 
-/// A table for each rule of each attachment: verdicts, then reasons, those without packets only if `verbose`.
+/// A table for each rule of each attachment: verdicts, then reasons, those without packets only if `verbose`. `left_out`
+/// rules are not among them.
 ///
 /// # Errors
 ///
 /// If `out` fails.
-pub fn stats(rules: &[RuleStats], verbose: bool, out: &mut dyn Write) -> io::Result<()> {
+pub fn stats(rules: &[RuleStats], left_out: usize, verbose: bool, out: &mut dyn Write) -> io::Result<()> {
     if rules.is_empty() {
         return writeln!(out, "nothing is attached");
     }
@@ -60,6 +61,9 @@ pub fn stats(rules: &[RuleStats], verbose: bool, out: &mut dyn Write) -> io::Res
         }
         table.write(out)?;
     }
+    if left_out > 0 {
+        writeln!(out, "\nThe busiest are shown, {left_out} more with --all; --rule NAME shows one.")?;
+    }
     Ok(())
 }
 
@@ -82,7 +86,7 @@ mod tests {
 
     fn text(rules: &[RuleStats], verbose: bool) -> String {
         let mut out = Vec::new();
-        stats(rules, verbose, &mut out).unwrap();
+        stats(rules, 0, verbose, &mut out).unwrap();
         String::from_utf8(out).unwrap()
     }
 
@@ -110,6 +114,14 @@ reason untracked        3        300
             assert_eq!(text.matches(&format!("reason {} ", reason.name())).count(), 2);
         }
         assert_eq!(text.matches("\n\neth0 ingress, rule default\n").count(), 1);
+    }
+
+    #[test]
+    fn rules_that_are_left_out_are_counted() {
+        let mut out = Vec::new();
+        stats(&[example()], 980, false, &mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert!(text.ends_with("\n\nThe busiest are shown, 980 more with --all; --rule NAME shows one.\n"), "{text}");
     }
 
     #[test]

@@ -12,6 +12,7 @@ use super::{
 use crate::{
     model::{ByteLimit, Config, Found, Limits, State},
     plan::{attach_line, detach_line},
+    shell,
 };
 
 /// Columns of a rate, chosen so that the widest table is 80 columns.
@@ -39,6 +40,7 @@ pub fn status(attachments: &[Found], verbose: bool, out: &mut dyn Write) -> io::
                 fitting(&burst.to_string(), BURST_WIDTH, burst.get(), &human::BYTES),
             ),
             Limits { block: true, .. } => ("blocked".to_owned(), "-".to_owned()),
+            Limits { pps: None, total: None, .. } => ("unlimited".to_owned(), "-".to_owned()),
             _ => ("-".to_owned(), "-".to_owned()),
         };
         table.row([
@@ -59,9 +61,22 @@ pub fn status(attachments: &[Found], verbose: bool, out: &mut dyn Write) -> io::
         if verbose || !is_told(&found.config.limits) {
             detail(found, verbose, out)?;
         }
+        rules(found, out)?;
         attention(found, out)?;
     }
     Ok(())
+}
+
+/// How many rules there are, for which the table has no room.
+fn rules(found: &Found, out: &mut dyn Write) -> io::Result<()> {
+    let Found { dev, direction, config, .. } = found;
+    let count = match config.rules.len() {
+        0 => return Ok(()),
+        1 => "1 rule".to_owned(),
+        count => format!("{count} rules"),
+    };
+    let list = shell::line(found.netns.as_deref(), "rule list", dev, "");
+    writeln!(out, "\n{dev} {direction}: {count} besides the default; `{list}` lists them")
 }
 
 /// Whether the table says all of the limits.
@@ -149,6 +164,22 @@ eth0 ingress: 100 Mbit/s per flow, burst 3125000 B = 250 ms;
     10 kpps, burst 2500 packets = 250 ms;
     peak 200 Mbit/s, burst 6250000 B = 250 ms;
     total 1 Gbit/s, burst 31250000 B = 250 ms; above: dscp=CS1 (tcx)
+"
+        );
+    }
+
+    #[test]
+    fn rules_are_counted() {
+        let mut found = example::found();
+        found.config.rules = vec![example::rule("a")];
+        found.config.limits = Limits::default();
+        assert_eq!(
+            text(&[found], false),
+            "\
+DEV   DIR      HOOK       RATE  PER   BURST  FLOWS
+eth0  ingress  tcx   unlimited  flow      -     12
+
+eth0 ingress: 1 rule besides the default; `shaper rule list eth0` lists them
 "
         );
     }

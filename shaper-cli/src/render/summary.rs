@@ -3,7 +3,7 @@
 use shaper_common::{abi::Overflow, verdict::Action};
 
 use crate::{
-    model::{AccountChoice, ByteLimit, Config, Found, Limits, Order, action},
+    model::{AccountChoice, ByteLimit, Config, Found, Limits, Order, Per, Rule, action},
     plan::word,
 };
 
@@ -16,12 +16,28 @@ const INDENT: &str = "    ";
 /// `eth0 ingress: 1 Gbit/s per flow, burst 256 MiB = 2.15 s (hook auto)`, with `start` for what stands before the
 /// limits and `end` for what is in brackets. Without a line break at the end.
 pub(super) fn limits(start: &str, config: &Config, end: &str) -> String {
-    let mut phrases = phrases(config);
+    let mut phrases = phrases(&config.limits, config.per, "total ");
     if let Some(last) = phrases.last_mut() {
         last.push_str(&format!(" ({end})"));
     }
-    let mut text = start.to_owned();
-    let mut line = text.chars().count();
+    lines(start.to_owned(), &phrases)
+}
+
+/// `rule guests: 20 Mbit/s per src, burst 625000 B = 250 ms`, likewise, with the key of the attachment for a rule that
+/// has none.
+pub(super) fn rule(start: &str, rule: &Rule, per: Per) -> String {
+    let phrases = phrases(&rule.limits, rule.per.unwrap_or(per), "total of the rule ");
+    let first = phrases.first().map_or(0, |phrase| phrase.chars().count());
+    // Names of rules may be long. With the space before and the semicolon behind.
+    let start =
+        if start.chars().count() + first + 2 > WIDTH { format!("{start}\n{}", &INDENT[1..]) } else { start.to_owned() };
+    lines(start, &phrases)
+}
+
+/// The phrases behind `start`, in as many lines as they need.
+fn lines(start: String, phrases: &[String]) -> String {
+    let mut line = start.lines().last().unwrap_or_default().chars().count();
+    let mut text = start;
     for (n, phrase) in phrases.iter().enumerate() {
         let width = phrase.chars().count();
         // With the space before it and the semicolon that may follow.
@@ -43,8 +59,8 @@ pub(super) fn attachment(start: &str, found: &Found) -> String {
 }
 
 /// Each limit, and what happens above.
-fn phrases(config: &Config) -> Vec<String> {
-    let Config { per, limits: Limits { rate, peak, pps, total, exceed, violate, block, .. }, .. } = config;
+fn phrases(limits: &Limits, per: Per, total_name: &str) -> Vec<String> {
+    let Limits { rate, peak, pps, total, exceed, violate, block, .. } = limits;
     let mut phrases = Vec::new();
     let bytes = |name: &str, limit: &ByteLimit, per: &str| {
         let ByteLimit { rate, burst, .. } = limit;
@@ -58,9 +74,11 @@ fn phrases(config: &Config) -> Vec<String> {
         phrases.push(format!("{}{per}, burst {} = {}", pps.rate, pps.burst, pps.burst.time_at(pps.rate)));
     }
     phrases.extend(peak.iter().map(|peak| bytes("peak ", peak, "")));
-    phrases.extend(total.iter().map(|total| bytes("total ", total, "")));
+    phrases.extend(total.iter().map(|total| bytes(total_name, total, "")));
     if *block {
         phrases.push("everything is blocked".to_owned());
+    } else if phrases.is_empty() {
+        phrases.push("unlimited".to_owned());
     }
     for (name, action) in [("above", *exceed), ("above the peak", *violate)] {
         if action != Action::default() {
@@ -138,5 +156,22 @@ mod tests {
              peak 200 Mbit/s, burst 6250000 B = 250 ms; above the peak: ecn (tcx)"
         );
         assert_eq!(line(Limits::BLOCK), "eth0 ingress: everything is blocked (tcx)");
+        assert_eq!(line(Limits::default()), "eth0 ingress: unlimited (tcx)");
+    }
+
+    #[test]
+    fn a_rule_with_a_long_name_begins_a_line_with_its_limits() {
+        let guests = example::rule("guests");
+        let limits = "20 Mbit/s per src, burst 625000 B = 250 ms";
+        assert_eq!(rule("rule guests:", &guests, Per::FLOW), format!("rule guests: {limits}"));
+        let start = format!("rule {}:", "x".repeat(64));
+        assert_eq!(rule(&start, &guests, Per::FLOW), format!("{start}\n    {limits}"));
+        let total = Limits { total: example::limits().total, ..guests.limits.clone() };
+        let shared = Rule { per: None, limits: total, ..guests };
+        assert_eq!(
+            rule("rule guests:", &shared, Per::FLOW),
+            "rule guests: 20 Mbit/s per flow, burst 625000 B = 250 ms;\n    \
+             total of the rule 1 Gbit/s, burst 31250000 B = 250 ms"
+        );
     }
 }

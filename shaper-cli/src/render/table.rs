@@ -15,24 +15,46 @@ pub(super) enum Flush {
 /// Rows of as many cells as there are columns, the header first.
 pub(super) struct Table<const N: usize> {
     columns: [Flush; N],
-    rows: Vec<[String; N]>,
+    rows: Vec<Row<N>>,
+}
+
+enum Row<const N: usize> {
+    Cells([String; N]),
+    /// What is too long for a column.
+    Line(String),
 }
 
 impl<const N: usize> Table<N> {
     pub(super) fn new(columns: [Flush; N], header: [&str; N]) -> Self {
-        Self { columns, rows: vec![header.map(str::to_owned)] }
+        Self { columns, rows: vec![Row::Cells(header.map(str::to_owned))] }
     }
 
     pub(super) fn row(&mut self, cells: [String; N]) {
-        self.rows.push(cells);
+        self.rows.push(Row::Cells(cells));
+    }
+
+    /// A line between rows that does not widen a column.
+    pub(super) fn line(&mut self, line: String) {
+        self.rows.push(Row::Line(line));
     }
 
     /// Writes the rows, without spaces at their ends.
     pub(super) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         let widths: [usize; N] = std::array::from_fn(|column| {
-            self.rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default()
+            let widths = self.rows.iter().map(|row| match row {
+                Row::Cells(cells) => cells[column].chars().count(),
+                Row::Line(_) => 0,
+            });
+            widths.max().unwrap_or_default()
         });
         for row in &self.rows {
+            let row = match row {
+                Row::Cells(cells) => cells,
+                Row::Line(line) => {
+                    writeln!(out, "{line}")?;
+                    continue;
+                }
+            };
             let mut line = String::new();
             for ((cell, width), flush) in row.iter().zip(widths).zip(self.columns) {
                 match flush {

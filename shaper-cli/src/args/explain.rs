@@ -1,0 +1,34 @@
+//! `shaper explain`.
+
+use clap::Args;
+
+use super::{DirectionChoice, value};
+
+/// Most bytes of a packet, GSO packets included.
+const LARGEST: u32 = 1 << 20;
+
+/// `shaper explain`: what would happen to a packet.
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+#[command(after_help = "\
+Examples:
+  shaper explain eth0 'udp 10.20.0.7:53 > 192.0.2.9:4000'
+  shaper explain eth0 'tcp [2001:db8::1]:443 > [2001:db8::2]:50000' --bytes 64
+  shaper explain eth0 'icmp 10.20.0.7 > 192.0.2.9'
+
+Nothing is charged. The quotes keep the shell from writing a file; `to` may
+stand for `>`. UDP and the like without ports are fragments.")]
+pub struct Explain {
+    /// Device, like eth0
+    #[arg(value_name = "DEV")]
+    pub dev: String,
+    /// The packet: 'PROTO SOURCE[:PORT] > DESTINATION[:PORT]'
+    #[arg(required = true, value_name = "PACKET")]
+    pub packet: Vec<String>,
+    /// Bytes of its frame, Ethernet header included, 1 to 1048576
+    #[arg(long, default_value_t = 1514, value_parser = value::number(1_u32, LARGEST), allow_hyphen_values = true,
+          value_name = "N")]
+    pub bytes: u32,
+    /// Only this direction [default: all that are attached]
+    #[arg(long, value_enum, hide_possible_values = true, value_name = "ingress|egress|both")]
+    pub direction: Option<DirectionChoice>,
+}
