@@ -40,7 +40,7 @@ pub fn busiest(stats: &mut Vec<RuleStats>, most: usize) {
 #[cfg(test)]
 mod tests {
     use shaper_common::{
-        abi::{Count, RuleCounters},
+        abi::{Count, RuleCounts},
         key::Key,
         verdict::Reason,
     };
@@ -81,7 +81,7 @@ mod tests {
     #[test]
     fn the_busiest_rules_are_kept() {
         let stats = |rule: &str, bytes| {
-            let mut counters = RuleCounters::default();
+            let mut counters = RuleCounts::default();
             counters.reasons[Reason::Rate as usize] = Count { packets: 1, bytes };
             RuleStats { dev: "eth0".to_owned(), direction: Direction::Ingress, rule: rule.to_owned(), counters }
         };
