@@ -21,7 +21,7 @@ fn combinations() -> Vec<Settings> {
             all.push(Settings { per, overflow, link, account, ..base });
         }
     }
-    for (features, keying) in FEATURES.into_iter().flat_map(|features| KEYINGS.map(|keying| (features, keying))) {
+    for (features, keying) in FEATURES.map(|features| (features, Keying::Single)).into_iter().chain(WITH_RULES) {
         all.extend((0..5).map(|i| Settings {
             features,
             keying: keying as u8,
@@ -36,8 +36,14 @@ fn combinations() -> Vec<Settings> {
     all
 }
 
-/// One rule, and the two ways to find one of many.
-const KEYINGS: [Keying; 3] = [Keying::Single, Keying::Cached, Keying::ByRule];
+/// Where there are rules the tool asks for all that a rule may need, with and without a total of the device.
+const WITH_RULES: [(u8, Keying); 4] = [
+    (OF_RULES, Keying::Cached),
+    (OF_RULES | feature::DEVICE_TOTAL, Keying::Cached),
+    (OF_RULES, Keying::ByRule),
+    (OF_RULES | feature::DEVICE_TOTAL, Keying::ByRule),
+];
+const OF_RULES: u8 = feature::RATE | feature::PEAK | feature::PPS | feature::TOTAL | feature::ACTION;
 
 /// Every limit alone, all together, and actions.
 const FEATURES: [u8; 9] = [
