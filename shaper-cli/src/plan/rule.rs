@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use super::{change::Change, limits::limits};
 use crate::{
     args::{RuleAdd, RuleDel, RuleReplace, RuleWords},
+    compile::{Slotted, compile},
     error::{Error, Result},
     model::{Config, Device, Found, Limits, Match, Part, Ports, Rule, protocol, rule},
     near::nearest,
@@ -77,6 +78,9 @@ pub fn add(args: &RuleAdd, device: &Device, found: &Found) -> Result<RuleChange>
     let rule = Rule { name, matches, per: args.per, limits };
     let mut config = found.config.clone();
     config.rules.push(rule.clone());
+    // Said by a dry run too. Numbers do not matter here.
+    let slotted: Vec<Slotted<'_>> = config.rules.iter().map(|rule| Slotted { slot: 1, rule }).collect();
+    compile(&slotted, found.direction)?;
     Ok(RuleChange { change: change(device, found, config), edit: Edit::Added(rule) })
 }
 
@@ -220,10 +224,12 @@ fn replace_line(found: &Found, name: &str) -> String {
 mod tests {
     use std::net::IpAddr;
 
+    use shaper_common::rule::MAX_CHAIN;
+
     use super::*;
     use crate::{
         args::{Command, RuleCommand},
-        model::{Direction, Net, Outcome, Per},
+        model::{Direction, Net, Outcome, Per, PortRange},
         plan::{
             example::{self, command},
             other_rules, rule_add_line, rule_del_line, rule_replace_line,
@@ -320,6 +326,20 @@ mod tests {
         {
             assert!(planned(&format!("rule add eth0 {line} --block"), &found).is_ok(), "{line}");
         }
+    }
+
+    #[test]
+    fn what_the_data_plane_cannot_hold_is_refused() {
+        let mut found = example::found();
+        let ports = |port: u16| Ports::Either(PortRange { first: port, last: port });
+        let rule = |port: u16| Rule {
+            matches: Match { ports: ports(port), ..Match::default() },
+            ..example::rule(&port.to_string())
+        };
+        found.config.rules = (1..=MAX_CHAIN as u16).map(rule).collect();
+        let [cause, _] = refused("rule add eth0 --port 60000 --block", &found);
+        assert!(cause.contains("its addresses can meet"), "{cause}");
+        assert!(planned("rule add eth0 10.0.0.0/8 --block --side local", &example::found()).is_ok());
     }
 
     #[test]
