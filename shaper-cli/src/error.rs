@@ -172,6 +172,16 @@ impl Error {
         }
     }
 
+    /// The word at fault, if it is one that was typed.
+    pub(crate) fn token(&self) -> Option<&str> {
+        if let Self::Usage { token, .. } = self { Some(token) } else { None }
+    }
+
+    /// What is wrong, without that word.
+    pub(crate) fn cause(&self) -> String {
+        if let Self::Usage { cause, .. } = self { cause.clone() } else { self.to_string() }
+    }
+
     /// What to do about it, one line.
     #[must_use]
     pub fn hint(&self) -> Cow<'_, str> {

@@ -15,13 +15,14 @@ Examples:
   shaper explain eth0 'tcp [2001:db8::1]:443 > [2001:db8::2]:50000' --bytes 64
   shaper explain eth0 'icmp 10.20.0.7 > 192.0.2.9'
 
-Nothing is charged. The quotes keep the shell from writing a file; `to` may
-stand for `>`. UDP and the like without ports are fragments.")]
+PACKET is 'PROTO SOURCE[:PORT] > DESTINATION[:PORT]'. Its quotes keep the shell
+from writing a file; `to` may stand for `>`. UDP and the like without ports are
+fragments. Nothing is charged.")]
 pub struct Explain {
     /// Device, like eth0
     #[arg(value_name = "DEV")]
     pub dev: String,
-    /// The packet: 'PROTO SOURCE[:PORT] > DESTINATION[:PORT]'
+    /// Protocol, source and destination, like 'udp 10.20.0.7:53 > 192.0.2.9:4000'
     #[arg(required = true, value_name = "PACKET")]
     pub packet: Vec<String>,
     /// Bytes of its frame, Ethernet header included, 1 to 1048576

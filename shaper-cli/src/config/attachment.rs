@@ -17,6 +17,7 @@ use super::{
 };
 use crate::{
     args::{DirectionChoice, value},
+    compile::{Slotted, compile},
     error::Invalid,
     model::{Config, Direction, Limits, OVERFLOWS, Rule, overflow_name, overflow_named},
 };
@@ -67,12 +68,29 @@ const OWN: &[Key<Words>] = &[
     Key::text("direction", "`\"ingress\"`", |words, text| put(&mut words.direction, value::choice(text))),
 ];
 
+/// Limits that go with `unlimited`, which is said of keys.
+const BESIDE_UNLIMITED: &[&str] = &["total", "total-burst"];
+
 /// The rules of an attachment.
 const RULE: &str = "rule";
 
 fn set<V>(place: &mut V, value: Result<V, Invalid>) -> Result<(), Invalid> {
     *place = value?;
     Ok(())
+}
+
+impl Attachment {
+    /// Reports rules that the data plane cannot hold.
+    pub(super) fn compile(&self, diagnostics: &mut Diagnostics<'_>) {
+        // Which number a rule has makes no difference.
+        let rules: Vec<Slotted<'_>> = self.config.rules.iter().map(|rule| Slotted { slot: 1, rule }).collect();
+        for direction in self.direction.directions() {
+            if let Err(refused) = compile(&rules, *direction) {
+                diagnostics.add(self.dev_at.clone(), refused.to_string(), refused.hint());
+                return;
+            }
+        }
+    }
 }
 
 /// The keys of an attachment that are no limit.
@@ -100,7 +118,7 @@ pub(super) fn read(table: &DeTable<'_>, header: Range<usize>, diagnostics: &mut 
     if !table.contains_key("dev") {
         diagnostics.lack(header, "`dev`: missing", "name the device, like `dev = \"eth0\"`");
     }
-    let limits = section.limits(diagnostics);
+    let limits = section.limits(BESIDE_UNLIMITED, diagnostics);
     if let Some(value) = table.get(RULE) {
         config.rules = read_rules(value.get_ref(), value.span(), diagnostics);
     }

@@ -35,6 +35,8 @@ pub struct Diagnostics<'s> {
     errors: Vec<Diagnostic>,
     /// Errors that are only counted.
     others: usize,
+    /// Errors that follow from others and are not said.
+    unsaid: usize,
     /// Lines that are no TOML. What follows from that is not said.
     unread: HashSet<usize>,
 }
@@ -42,7 +44,7 @@ pub struct Diagnostics<'s> {
 impl<'s> Diagnostics<'s> {
     /// Nothing yet.
     pub(crate) fn new(source: &'s Source) -> Self {
-        Self { source, errors: Vec::new(), others: 0, unread: HashSet::new() }
+        Self { source, errors: Vec::new(), others: 0, unsaid: 0, unread: HashSet::new() }
     }
 
     /// The file.
@@ -54,6 +56,7 @@ impl<'s> Diagnostics<'s> {
     /// Marks what is at `span`.
     pub(crate) fn add(&mut self, span: Range<usize>, cause: impl Into<String>, hint: impl Into<String>) {
         if !self.unread.is_empty() && self.unread.contains(&self.source.line(span.start)) {
+            self.unsaid += 1;
             return;
         }
         if self.errors.len() >= KEPT {
@@ -68,10 +71,21 @@ impl<'s> Diagnostics<'s> {
         self.add(span, in_the_file(&invalid.to_string()), in_the_file(invalid.hint()));
     }
 
+    /// Marks what the command line would fail with.
+    pub(super) fn fail(&mut self, span: Range<usize>, error: &Error) {
+        let cause = match error.token() {
+            Some(token) => format!("`{}`: {}", token.trim_start_matches('-'), error.cause()),
+            None => error.cause(),
+        };
+        self.add(span, in_the_file(&cause), in_the_file(&error.hint()));
+    }
+
     /// Marks what lacks something; not if part of the file could not be read, where it may be.
     pub(super) fn lack(&mut self, span: Range<usize>, cause: impl Into<String>, hint: impl Into<String>) {
         if self.unread.is_empty() {
             self.add(span, cause, hint);
+        } else {
+            self.unsaid += 1;
         }
     }
 
@@ -86,6 +100,11 @@ impl<'s> Diagnostics<'s> {
     /// Counts errors that are not shown one by one.
     pub(super) const fn count(&mut self, errors: usize) {
         self.others += errors;
+    }
+
+    /// How many errors were found, said or not: what has none is sound.
+    pub(super) fn found(&self) -> usize {
+        self.len() + self.unsaid
     }
 
     /// How many errors there are.

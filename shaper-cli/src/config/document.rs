@@ -77,10 +77,13 @@ fn structure(text: &str, diagnostics: &mut Diagnostics<'_>) -> usize {
 
 /// Place, cause and hint of an error of the parser.
 fn syntax(text: &str, error: &toml::de::Error) -> (Range<usize>, String, String) {
-    let span = error.span().unwrap_or(0..0);
-    let word = text.get(span.clone()).unwrap_or_default();
+    let mut span = error.span().unwrap_or(0..0);
     let message = error.message();
     let bare = ["string values must be quoted", "invalid float", "invalid boolean"];
+    if bare.iter().any(|bare| message.starts_with(bare)) {
+        span = whole(text, span);
+    }
+    let word = text.get(span.clone()).unwrap_or_default();
     let (cause, hint) = if message.starts_with("duplicate key") {
         (format!("`{word}`: given more than once"), "give it once; each attachment starts with `[[attach]]`".to_owned())
     } else if bare.iter().any(|bare| message.starts_with(bare)) {
@@ -95,6 +98,15 @@ fn syntax(text: &str, error: &toml::de::Error) -> (Range<usize>, String, String)
         (message.trim_end_matches(", expected nothing").to_owned(), LAYOUT.to_owned())
     };
     (span, cause, hint)
+}
+
+/// The value without quotes of which the parser has marked a part.
+fn whole(text: &str, part: Range<usize>) -> Range<usize> {
+    let ends = |c: char| c.is_whitespace() || "=,[]{}#\"'".contains(c);
+    let (Some(before), Some(after)) = (text.get(..part.start), text.get(part.end..)) else { return part };
+    let start = before.char_indices().rfind(|(_, c)| ends(*c)).map_or(0, |(at, c)| at + c.len_utf8());
+    let end = after.find(ends).map_or(text.len(), |len| part.end + len);
+    if part.is_empty() { part } else { start..end }
 }
 
 /// A value as the word that the command line would have, or why it cannot be one.

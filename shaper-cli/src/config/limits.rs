@@ -29,9 +29,13 @@ pub(super) const LIMITS: &[Key<LimitArgs>] = &[
         limits.block = true;
         Ok(())
     }),
+    Key::flag("unlimited", |limits, _| {
+        limits.unlimited = true;
+        Ok(())
+    }),
 ];
 
-/// Keys that no limit goes with.
+/// Keys that no limit goes with, or few.
 pub(super) const ALONE: &[&str] = &["block", "unlimited"];
 
 /// Keys each of which limits something.

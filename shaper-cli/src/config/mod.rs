@@ -12,7 +12,6 @@ mod rule;
 mod save;
 mod section;
 mod source;
-mod temporary;
 #[cfg(test)]
 mod tests;
 
@@ -82,8 +81,12 @@ fn attachments(value: &DeValue<'_>, at: std::ops::Range<usize>, diagnostics: &mu
     for value in array {
         match value.get_ref() {
             DeValue::Table(table) => {
+                let before = diagnostics.found();
                 if let Some(attachment) = attachment::read(table, value.span(), diagnostics) {
                     places.take(&attachment, diagnostics);
+                    if diagnostics.found() == before {
+                        attachment.compile(diagnostics);
+                    }
                     attachments.push(attachment);
                 }
             }

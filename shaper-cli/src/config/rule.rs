@@ -14,54 +14,41 @@ use super::{
     key::{Key, put},
     limits::LIMITS,
     section::Section,
-    temporary::{net, port, proto},
 };
 use crate::{
-    args::value,
-    error::Invalid,
-    model::{Match, Net, Per, PortRange, Ports, Rule, Side},
-    text::is_unsafe,
+    args::{RuleWords, value},
+    model::{Net, Part, Per, Rule, protocol, rule},
+    plan,
 };
 
-/// The words of a rule besides its limits.
+/// A rule besides its limits and its addresses.
 #[derive(Default)]
 pub(super) struct Words {
-    name: Option<String>,
-    side: Option<Side>,
-    proto: Option<u8>,
-    port: Option<PortRange>,
-    sport: Option<PortRange>,
-    dport: Option<PortRange>,
+    rule: RuleWords,
     per: Option<Per>,
 }
 
 /// The keys of a rule that are no limit.
 pub(super) const KEYS: &[Key<Words>] = &[
-    Key::text("name", "`\"guests\"`", |words, text| put(&mut words.name, name(text))),
-    Key::text("side", "`\"remote\"`", |words, text| put(&mut words.side, value::choice(text))),
-    Key::number("proto", "`\"udp\"` or `17`", |words, text| put(&mut words.proto, proto(text))),
-    Key::number("port", "`53` or `\"5000-5999\"`", |words, text| put(&mut words.port, port(text))),
-    Key::number("sport", "`53` or `\"5000-5999\"`", |words, text| put(&mut words.sport, port(text))),
-    Key::number("dport", "`53` or `\"5000-5999\"`", |words, text| put(&mut words.dport, port(text))),
+    Key::text("name", "`\"guests\"`", |words, text| put(&mut words.rule.name, rule::name(text))),
+    Key::text("side", "`\"remote\"`", |words, text| put(&mut words.rule.side, value::choice(text))),
+    Key::number("proto", "`\"udp\"` or `17`", |words, text| put(&mut words.rule.proto, protocol::parse(text))),
+    Key::number("port", "`53` or `\"5000-5999\"`", |words, text| put(&mut words.rule.port, text.parse())),
+    Key::number("sport", "`53` or `\"5000-5999\"`", |words, text| put(&mut words.rule.sport, text.parse())),
+    Key::number("dport", "`53` or `\"5000-5999\"`", |words, text| put(&mut words.rule.dport, text.parse())),
     Key::text("per", "`\"src\"` or `\"src/24\"`", |words, text| put(&mut words.per, text.parse())),
 ];
 
-/// Longest name, bytes.
-const LONGEST: usize = 64;
-
-/// What the rest of an attachment is called.
-const DEFAULT: &str = "default";
-
 /// What a rule matches.
 const MATCH: &str = "match";
+
+/// Limits that go with `unlimited`.
+const BESIDE_UNLIMITED: &[&str] = &[];
 
 /// Those keys, and the one that is none of them.
 pub(super) fn keys() -> impl Iterator<Item = &'static str> {
     KEYS.iter().map(|key| key.name).chain([MATCH])
 }
-
-/// What all rules of an attachment have to differ in.
-type Matched = (Option<Net>, Side, Option<u8>, Ports);
 
 /// The rules of an attachment while they are read.
 #[derive(Default)]
@@ -70,7 +57,7 @@ pub(super) struct Rules {
     /// Where each name is given.
     names: HashMap<String, usize>,
     /// Where each match is given.
-    matches: HashMap<Matched, usize>,
+    matches: HashMap<Part, usize>,
 }
 
 impl Rules {
@@ -81,7 +68,7 @@ impl Rules {
 
     /// Reads the rule that begins at `header`. What is wrong with it is reported.
     pub(super) fn read(&mut self, table: &DeTable<'_>, header: Range<usize>, diagnostics: &mut Diagnostics<'_>) {
-        let before = diagnostics.len();
+        let before = diagnostics.found();
         let mut words = Words::default();
         let mut section = Section::new(header.clone());
         let mut nets = Vec::new();
@@ -95,27 +82,41 @@ impl Rules {
                 section.unknown(key, known, attachment::keys(), "`[[attach]]`", diagnostics);
             }
         }
-        let ports = ports(&words, &section, diagnostics);
-        if !table.contains_key("name") {
-            diagnostics.lack(header.clone(), "`name`: missing", "name the rule, like `name = \"guests\"`");
+        let beside = ["sport", "dport"].into_iter().find(|key| section.has("port") && section.has(key));
+        if let Some(key) = beside {
+            section.conflict("port", key, diagnostics);
         }
-        let limits = section.limits(diagnostics);
-        // What is the same is asked of words that are right.
-        if diagnostics.len() > before {
+        let limits = section.limits(BESIDE_UNLIMITED, diagnostics);
+        // What goes together, and what is the same, is asked of words that are right.
+        if diagnostics.found() > before {
             return;
         }
-        let (Some(limits), Some(name), Some(ports)) = (limits, words.name, ports) else { return };
+        let Words { rule: mut words, per } = words;
+        words.nets = nets.iter().map(|(net, _)| *net).collect();
+        let matches = match plan::matches(&words) {
+            Ok(matches) => matches,
+            Err(error) => {
+                // A prefix is named by itself.
+                let named = error.token().and_then(|token| nets.iter().rfind(|(net, _)| net.to_string() == token));
+                match named {
+                    Some((_, at)) => diagnostics.fail(at.clone(), &error),
+                    None => section.fail(&error, diagnostics),
+                }
+                return;
+            }
+        };
+        let name = words.name.map_or_else(|| rule::name(&matches.short()), Ok);
+        let (Some(limits), Ok(name)) = (limits, name) else {
+            let cause = format!("`name`: missing, and `{}` is too long for a name", matches.short());
+            diagnostics.lack(header, cause, "name the rule, like `name = \"guests\"`");
+            return;
+        };
         self.name(&name, section.place("name"), diagnostics);
-        let matched = |net| (net, words.side.unwrap_or_default(), words.proto, ports);
-        if nets.is_empty() {
-            self.claim(matched(None), header, diagnostics);
+        for (n, part) in matches.parts().enumerate() {
+            let at = nets.get(n).map_or_else(|| header.clone(), |(_, at)| at.clone());
+            self.claim(part, at, diagnostics);
         }
-        for (net, at) in &nets {
-            self.claim(matched(Some(*net)), at.clone(), diagnostics);
-        }
-        let nets = nets.into_iter().map(|(net, _)| net).collect();
-        let matches = Match { nets, side: words.side.unwrap_or_default(), proto: words.proto, ports };
-        self.rules.push(Rule { name, matches, per: words.per, limits });
+        self.rules.push(Rule { name, matches, per, limits });
     }
 
     fn name(&mut self, name: &str, at: Range<usize>, diagnostics: &mut Diagnostics<'_>) {
@@ -134,14 +135,14 @@ impl Rules {
         }
     }
 
-    fn claim(&mut self, matched: Matched, at: Range<usize>, diagnostics: &mut Diagnostics<'_>) {
-        match self.matches.entry(matched) {
+    fn claim(&mut self, part: Part, at: Range<usize>, diagnostics: &mut Diagnostics<'_>) {
+        match self.matches.entry(part) {
             Entry::Vacant(place) => {
                 place.insert(at.start);
             }
             Entry::Occupied(place) => {
                 let line = diagnostics.source().line(*place.get());
-                let what = matched.0.map_or_else(|| "this".to_owned(), |net| net.to_string());
+                let what = part.0.map_or_else(|| "this".to_owned(), |net| net.to_string());
                 diagnostics.add(
                     at,
                     format!("{what} is matched on line {line} already, with the same side, protocol and ports"),
@@ -152,44 +153,15 @@ impl Rules {
     }
 }
 
-/// A name for a rule.
-fn name(text: &str) -> Result<String, Invalid> {
-    let cause = if text.is_empty() || text.len() > LONGEST {
-        format!("`{text}` has {} bytes", text.len())
-    } else if text.chars().any(is_unsafe) {
-        format!("`{text}` has characters that cannot be shown")
-    } else if text == DEFAULT {
-        format!("`{text}` is what no rule matches")
-    } else {
-        return Ok(text.to_owned());
-    };
-    Err(Invalid::new(cause, format!("names have 1 to {LONGEST} bytes that can be shown, and none is `{DEFAULT}`")))
-}
-
-/// Which ports the words of a rule name.
-fn ports(words: &Words, section: &Section, diagnostics: &mut Diagnostics<'_>) -> Option<Ports> {
-    match (words.port, words.sport, words.dport) {
-        (None, None, None) => Some(Ports::Any),
-        (Some(port), None, None) => Some(Ports::Either(port)),
-        (None, Some(sport), None) => Some(Ports::Source(sport)),
-        (None, None, Some(dport)) => Some(Ports::Destination(dport)),
-        (None, Some(sport), Some(dport)) => Some(Ports::Both { sport, dport }),
-        (Some(_), sport, _) => {
-            section.conflict("port", if sport.is_some() { "sport" } else { "dport" }, diagnostics);
-            None
-        }
-    }
-}
-
 /// A prefix, or an array of them, with their places.
 fn read_nets(value: &DeValue<'_>, at: Range<usize>, diagnostics: &mut Diagnostics<'_>) -> Vec<(Net, Range<usize>)> {
     const EXAMPLE: &str = "`\"10.20.0.0/16\"` or `[\"10.20.0.0/16\", \"2001:db8:20::/48\"]`";
     let mut nets = Vec::new();
-    let mut read = |value: &DeValue<'_>, at: Range<usize>| match word(value, false, EXAMPLE).and_then(|text| net(&text))
-    {
-        Ok(net) => nets.push((net, at)),
-        Err(invalid) => diagnostics.refuse(at, &invalid),
-    };
+    let mut read =
+        |value: &DeValue<'_>, at: Range<usize>| match word(value, false, EXAMPLE).and_then(|text| text.parse()) {
+            Ok(net) => nets.push((net, at)),
+            Err(invalid) => diagnostics.refuse(at, &invalid),
+        };
     match value {
         DeValue::String(_) => read(value, at),
         DeValue::Array(array) if array.is_empty() => {

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::{
-    model::{Config, Found, Match, Ports, Rule, Side},
+    model::{Config, Found, Match, Ports, Rule, Side, protocol},
     plan::{limit_options, options, word},
     text::is_unsafe,
 };
@@ -52,31 +52,22 @@ fn rule(rule: &Rule, out: &mut String) {
         text("side", &word(side), out);
     }
     if let Some(proto) = proto {
-        pair("proto", &protocol(*proto), out);
+        pair("proto", &protocol::name(*proto), out);
     }
-    let port = |key, range: &crate::model::PortRange, out: &mut String| {
-        let text =
-            if range.first == range.last { range.first.to_string() } else { format!("{}-{}", range.first, range.last) };
-        pair(key, &text, out);
-    };
     match ports {
         Ports::Any => {}
-        Ports::Either(range) => port("port", range, out),
-        Ports::Source(range) => port("sport", range, out),
-        Ports::Destination(range) => port("dport", range, out),
+        Ports::Either(range) => pair("port", &range.to_string(), out),
+        Ports::Source(range) => pair("sport", &range.to_string(), out),
+        Ports::Destination(range) => pair("dport", &range.to_string(), out),
         Ports::Both { sport, dport } => {
-            port("sport", sport, out);
-            port("dport", dport, out);
+            pair("sport", &sport.to_string(), out);
+            pair("dport", &dport.to_string(), out);
         }
     }
     if let Some(per) = per {
         text("per", &per.to_string(), out);
     }
     pairs(limit_options(limits), out);
-}
-
-fn protocol(proto: u8) -> String {
-    proto.to_string()
 }
 
 /// Options of the command line as keys; one without a value is a flag.

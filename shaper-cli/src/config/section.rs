@@ -8,7 +8,7 @@ use toml::{
 };
 
 use super::{
-    diagnostic::{Diagnostics, in_the_file},
+    diagnostic::Diagnostics,
     key::Key,
     limits::{ALONE, LIMITING, LIMITS},
 };
@@ -57,10 +57,10 @@ impl Section {
         diagnostics: &mut Diagnostics<'_>,
     ) -> bool {
         let mut args = std::mem::take(&mut self.args);
-        let before = diagnostics.len();
+        let before = diagnostics.found();
         let known = self.read(LIMITS, &mut args, name, value, diagnostics);
         self.args = args;
-        self.unsound |= diagnostics.len() > before;
+        self.unsound |= diagnostics.found() > before;
         known
     }
 
@@ -103,15 +103,17 @@ impl Section {
         diagnostics.add(self.place(key), format!("`{key}`: cannot go with `{other}`"), "leave out one of the two");
     }
 
-    /// What the limits come to. `None` if one is wrong, or if they do not go together, which is reported.
-    pub(super) fn limits(&self, diagnostics: &mut Diagnostics<'_>) -> Option<Limits> {
+    /// What the limits come to, if those that go with `unlimited` are `beside_unlimited`. `None` if one is wrong, or if
+    /// they do not go together, which is reported.
+    pub(super) fn limits(&self, beside_unlimited: &[&str], diagnostics: &mut Diagnostics<'_>) -> Option<Limits> {
         if self.unsound {
             return None;
         }
         let has = |key: &&&'static str| self.has(key);
         let limits = || LIMITS.iter().map(|key| &key.name);
         let alone = ALONE.iter().find(has);
-        let beside = alone.and_then(|alone| Some((alone, limits().filter(|key| *key != alone).find(has)?)));
+        let goes = |key: &str, alone: &str| key == alone || alone == "unlimited" && beside_unlimited.contains(&key);
+        let beside = alone.and_then(|alone| Some((alone, limits().filter(|key| !goes(key, alone)).find(has)?)));
         if let Some((alone, other)) = beside {
             self.conflict(alone, other, diagnostics);
             return None;
@@ -128,15 +130,16 @@ impl Section {
         }
         match plan::limits(&self.args, &Limits::default()) {
             Ok(limits) => Some(limits),
-            Err(Error::Usage { token, cause, hint }) => {
-                let key = token.trim_start_matches("--");
-                diagnostics.add(self.place(key), format!("`{key}`: {}", in_the_file(&cause)), in_the_file(&hint));
-                None
-            }
-            Err(other) => {
-                diagnostics.add(self.header.clone(), other.to_string(), other.hint());
+            Err(error) => {
+                self.fail(&error, diagnostics);
                 None
             }
         }
+    }
+
+    /// Reports what the command line would say of words that do not go together, at the key that it names.
+    pub(super) fn fail(&self, error: &Error, diagnostics: &mut Diagnostics<'_>) {
+        let key = error.token().map_or("", |token| token.trim_start_matches('-'));
+        diagnostics.fail(self.place(key), error);
     }
 }

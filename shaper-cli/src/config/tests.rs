@@ -56,6 +56,7 @@ fn a_file_has_the_words_and_units_of_the_command_line() {
         exceed = "dscp=CS1"
         [[attach.rule]]
         name = "local"
+        match = "192.0.2.7"
         side = "local"
         proto = 17
         sport = 5000
@@ -96,10 +97,10 @@ fn a_file_has_the_words_and_units_of_the_command_line() {
         Rule {
             name: "local".to_owned(),
             matches: Match {
+                nets: vec![Net::around([192, 0, 2, 7].into(), 32)],
                 side: Side::Local,
                 proto: Some(17),
                 ports: Ports::Both { sport: range(5000, 5000), dport: range(1, 65535) },
-                ..Match::default()
             },
             per: None,
             limits: Limits::BLOCK,
@@ -154,8 +155,8 @@ fn each_error_has_its_place_and_a_hint() {
             "version = 1\n[[attach]]\nrate = \"8\"".to_owned(),
             &["2:1: `dev`: missing", "name the device, like `dev = \"eth0\"`"],
         ),
-        (attach(""), &["2:1: nothing is limited", "give one of rate, pps, total, block"]),
-        (attach("block = false"), &["2:1: nothing is limited", "give one of rate, pps, total, block"]),
+        (attach(""), &["2:1: nothing is limited", "give one of rate, pps, total, block, unlimited"]),
+        (attach("block = false"), &["2:1: nothing is limited", "give one of rate, pps, total, block, unlimited"]),
         (
             attach("rate = \"10mbps\""),
             &["4:8: `mbps` in `10mbps`: tc reads this as bytes/s, most others as bits/s", "write `10mbit` or `10MB/s`"],
@@ -262,26 +263,71 @@ fn each_error_has_its_place_and_a_hint() {
             ),
             &["10:7: eth0 ingress is on line 3 already", "each direction of a device has one `[[attach]]`"],
         ),
-        (rule("rate = 8"), &["5:1: `name`: missing", "name the rule, like `name = \"guests\"`"]),
+        (
+            rule(
+                "rate = 8\nmatch = \"2001:db8:1111:2222:3333:4444:5555:6666\"\nproto = \"udplite\"\nport = \"10000-20000\"",
+            ),
+            &[
+                "5:1: `name`: missing, and `2001:db8:1111:2222:3333:4444:5555:6666/128 udplite port 10000-20000` is too \
+                 long for a name",
+                "name the rule, like `name = \"guests\"`",
+            ],
+        ),
+        (
+            rule("unlimited = true\ntotal = 8"),
+            &["6:13: `unlimited`: cannot go with `total`", "leave out one of the two"],
+        ),
+        (
+            rule("rate = 8\nmatch = [\"10.1.2.3/8\", \"::ffff:192.0.2.7\", \"10.0.0.0/33\"]"),
+            &[
+                "7:10: `10.1.2.3/8` has host bits",
+                "write `10.0.0.0/8`",
+                "7:24: `::ffff:192.0.2.7` is IPv6 and matches no IPv4 packet",
+                "write `192.0.2.7/32`",
+                "7:44: `33` in `10.0.0.0/33` is not a prefix length",
+                "write 0 to 32",
+            ],
+        ),
+        (
+            rule("rate = 8\nmatch = [\"10.0.0.0/8\", \"10.0.0.0/8\"]"),
+            &["7:24: `10.0.0.0/8`: given more than once", "give it once"],
+        ),
+        (
+            rule("rate = 8\nside = \"local\""),
+            &["7:8: `side`: says whose address is in CIDR, and there is none", "give a CIDR too"],
+        ),
+        (
+            rule("rate = 8\nproto = \"icmp\"\nport = 53"),
+            &["8:8: `port`: icmp has no ports", "protocols with ports: tcp, udp, udplite, sctp, dccp"],
+        ),
+        (
+            rule("rate = 8\nport = \"9-5\"\nproto = 256"),
+            &[
+                "7:8: `9-5` ends before it begins",
+                "write `5-9`",
+                "8:9: `256` is not a protocol",
+                "protocols: tcp, udp, icmp, icmpv6, sctp, dccp, udplite, gre, esp, ah and so on, or 0 to 255",
+            ],
+        ),
         (
             rule("name = \"\"\nrate = 8"),
-            &["6:8: `` has 0 bytes", "names have 1 to 64 bytes that can be shown, and none is `default`"],
+            &["6:8: `` has 0 bytes", "names have 1 to 64 bytes that can be shown, no `-` first, and none is `default`"],
         ),
         (
             rule("name = \"\\u001b[2J\"\nrate = 8"),
             &[
                 "6:8: `\\u{1b}[2J` has characters that cannot be shown",
-                "names have 1 to 64 bytes that can be shown, and none is `default`",
+                "names have 1 to 64 bytes that can be shown, no `-` first, and none is `default`",
             ],
         ),
         (
             rule("name = \"default\"\nrate = 8"),
             &[
                 "6:8: `default` is what no rule matches",
-                "names have 1 to 64 bytes that can be shown, and none is `default`",
+                "names have 1 to 64 bytes that can be shown, no `-` first, and none is `default`",
             ],
         ),
-        (rule("name = \"a\""), &["5:1: nothing is limited", "give one of rate, pps, total, block"]),
+        (rule("name = \"a\""), &["5:1: nothing is limited", "give one of rate, pps, total, block, unlimited"]),
         (
             rule("name = \"a\"\nrate = 8\nmatch = []"),
             &["8:9: no address is in no prefix", "leave `match` out for any address"],
@@ -296,13 +342,13 @@ fn each_error_has_its_place_and_a_hint() {
         ),
         (
             rule(
-                "name = \"a\"\nrate = 8\nmatch = [\n\"10.0.0.0/8\",\n\"10.0.0.0/8\"]\n[[attach.rule]]\nname = \"a\"\nrate = 9",
+                "name = \"a\"\nrate = 8\nmatch = [\n\"10.0.0.0/8\",\n\"11.0.0.0/8\"]\n[[attach.rule]]\nname = \"a\"\nrate = 9\nmatch = \"11.0.0.0/8\"",
             ),
             &[
-                "10:1: 10.0.0.0/8 is matched on line 9 already, with the same side, protocol and ports",
-                "leave it out of one of the two",
                 "12:8: `a` is the name of the rule on line 6",
                 "each rule of an attachment has a name of its own",
+                "14:9: 11.0.0.0/8 is matched on line 10 already, with the same side, protocol and ports",
+                "leave it out of one of the two",
             ],
         ),
         (
@@ -348,6 +394,20 @@ fn what_is_no_toml_has_a_place_and_a_hint() {
     }
     assert_eq!(wrong(b"version = 1\n#\xff"), ["2:2: this is not UTF-8", "write the file in UTF-8"]);
     assert_eq!(understood("\u{feff}version = 1\r\n").places(), 0);
+    assert_eq!(
+        wrong(
+            format!("{HEAD}rate = 8.1.2\nburst = 8\n{}", "[[attach.rule]]\nmatch = 10.0.0.0/8\nrate = 8\n".repeat(2))
+                .as_bytes()
+        ),
+        [
+            "4:8: `8.1.2` is not in quotes",
+            "write `\"8.1.2\"`",
+            "7:9: `10.0.0.0/8` is not in quotes",
+            "write `\"10.0.0.0/8\"`",
+            "10:9: `10.0.0.0/8` is not in quotes",
+            "write `\"10.0.0.0/8\"`",
+        ]
+    );
     // Values that are none do not hide the errors of other lines, nor make any.
     assert_eq!(
         wrong(b"version = 1\n[[attach]]\ndev = eth0\nrate = \"8mbps\"\n"),
@@ -362,7 +422,7 @@ fn what_is_no_toml_has_a_place_and_a_hint() {
 
 #[test]
 fn what_is_meant_to_do_harm_is_refused() {
-    let many = 200_000;
+    let many = 50_000;
     for text in [
         "[".repeat(many),
         "]".repeat(many),
@@ -425,6 +485,26 @@ proptest! {
     }
 }
 
+#[test]
+fn rules_that_the_data_plane_cannot_hold_are_refused() {
+    let rules: String =
+        (1..2000).map(|port| format!("[[attach.rule]]\nmatch = \"192.0.2.7\"\nport = {port}\nrate = 8\n")).collect();
+    let errors = wrong(format!("{HEAD}rate = 8\n{rules}").as_bytes());
+    assert!(errors[0].starts_with("3:7: `192.0.2.7/32`: its addresses can meet 1999 rules"), "{errors:?}");
+    assert_eq!(errors.len(), 2);
+}
+
+#[test]
+fn unlimited_goes_with_the_total_of_the_device() {
+    let configuration =
+        understood(&format!("{HEAD}unlimited = true\ntotal = \"1gbit\"\n[[attach.rule]]\nunlimited = true"));
+    let Config { limits, rules, .. } = &configuration.attachments[0].config;
+    let total = example::byte_limit(1_000_000_000, 31_250_000, false);
+    assert_eq!(*limits, Limits { total, ..Limits::default() });
+    // As on the command line, a rule is called what it matches.
+    assert_eq!((rules[0].name.as_str(), &rules[0].limits), ("any", &Limits::default()));
+}
+
 /// The file that is shown to people.
 const EXAMPLE: &str = include_str!("../../../examples/shaper.toml");
 
@@ -453,14 +533,18 @@ fn configs() -> impl Strategy<Value = Config> {
         prop_oneof![Just(HookChoice::Auto), Just(HookChoice::Tcx), Just(HookChoice::Clsact)],
         prop_oneof![Just(Order::First), Just(Order::Last)],
     );
-    let rules = prop::collection::vec(rules(), 0..5);
+    let rules = prop::collection::vec(rules(), 0..=5);
     (first, second, rules).prop_map(|(first, second, mut rules)| {
         let (limits, per, max_flows, overflow) = first;
         let (account, overhead, mpu, hook, order) = second;
         for (n, rule) in rules.iter_mut().enumerate() {
             // No two are alike.
             rule.name.insert(0, char::from(b'a' + n as u8));
-            rule.matches.proto = Some(n as u8);
+            rule.name.truncate(rule.name.trim_end().len());
+            rule.matches.proto = Some([6, 17, 33, 132, 136][n]);
+            if rule.matches.nets.is_empty() {
+                rule.matches.side = Side::Remote;
+            }
             rule.matches.nets.sort();
             rule.matches.nets.dedup();
         }

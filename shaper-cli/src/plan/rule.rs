@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use super::{change::Change, limits::limits};
 use crate::{
     args::{RuleAdd, RuleDel, RuleReplace, RuleWords},
+    compile::{Slotted, compile},
     error::{Error, Result},
     model::{Config, Device, Found, Limits, Match, Part, Ports, Rule, protocol, rule},
     near::nearest,
@@ -28,9 +29,9 @@ pub enum Edit {
     /// It stays, and its limits may be others.
     Replaced {
         /// What it was.
-        before: Rule,
+        before: Box<Rule>,
         /// What it is to be.
-        after: Rule,
+        after: Box<Rule>,
     },
     /// It goes.
     Deleted(Rule),
@@ -77,6 +78,9 @@ pub fn add(args: &RuleAdd, device: &Device, found: &Found) -> Result<RuleChange>
     let rule = Rule { name, matches, per: args.per, limits };
     let mut config = found.config.clone();
     config.rules.push(rule.clone());
+    // Said by a dry run too. Numbers do not matter here.
+    let slotted: Vec<Slotted<'_>> = config.rules.iter().map(|rule| Slotted { slot: 1, rule }).collect();
+    compile(&slotted, found.direction)?;
     Ok(RuleChange { change: change(device, found, config), edit: Edit::Added(rule) })
 }
 
@@ -96,6 +100,7 @@ pub fn replace(args: &RuleReplace, device: &Device, found: &Found) -> Result<Rul
     let after = Rule { per: args.per, limits, ..before.clone() };
     let mut config = found.config.clone();
     config.rules[at].clone_from(&after);
+    let [before, after] = [before, after].map(Box::new);
     Ok(RuleChange { change: change(device, found, config), edit: Edit::Replaced { before, after } })
 }
 
@@ -217,14 +222,19 @@ fn replace_line(found: &Found, name: &str) -> String {
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 mod tests {
+    use std::net::IpAddr;
+
+    use shaper_common::rule::MAX_CHAIN;
+
     use super::*;
     use crate::{
         args::{Command, RuleCommand},
-        model::{Direction, Outcome, Per},
+        model::{Direction, Net, Outcome, Per, PortRange},
         plan::{
             example::{self, command},
-            rule_add_line, rule_del_line, rule_replace_line,
+            other_rules, rule_add_line, rule_del_line, rule_replace_line,
         },
+        render,
     };
 
     /// What a line makes of `found`.
@@ -275,14 +285,18 @@ mod tests {
             };
             assert_eq!((name, matches, second), (&guests.name, &guests.matches, dns));
             assert_eq!((limits.rate, limits.total), (None, example::byte_limit(5_000_000_000, 156_250_000, false)));
-            assert_eq!(edit, Edit::Replaced { before: guests.clone(), after: change.config.rules[0].clone() });
+            assert_eq!(
+                edit,
+                Edit::Replaced { before: guests.clone().into(), after: change.config.rules[0].clone().into() }
+            );
             let gone = planned(&format!("rule del eth0 {which}"), &found).unwrap();
             assert_eq!(
                 (gone.change.config.rules.as_slice(), gone.edit),
                 (&[dns.clone()][..], Edit::Deleted(guests.clone()))
             );
         }
-        assert_eq!(after(&[GUESTS, DNS, "rule del eth0 --proto udp --port 53"]).config.rules, [guests.clone()]);
+        let left = after(&[GUESTS, DNS, "rule del eth0 --proto udp --port 53"]).config.rules;
+        assert_eq!(left.as_slice(), std::slice::from_ref(guests));
     }
 
     #[test]
@@ -312,6 +326,20 @@ mod tests {
         {
             assert!(planned(&format!("rule add eth0 {line} --block"), &found).is_ok(), "{line}");
         }
+    }
+
+    #[test]
+    fn what_the_data_plane_cannot_hold_is_refused() {
+        let mut found = example::found();
+        let ports = |port: u16| Ports::Either(PortRange { first: port, last: port });
+        let rule = |port: u16| Rule {
+            matches: Match { ports: ports(port), ..Match::default() },
+            ..example::rule(&port.to_string())
+        };
+        found.config.rules = (1..=MAX_CHAIN as u16).map(rule).collect();
+        let [cause, _] = refused("rule add eth0 --port 60000 --block", &found);
+        assert!(cause.contains("its addresses can meet"), "{cause}");
+        assert!(planned("rule add eth0 10.0.0.0/8 --block --side local", &example::found()).is_ok());
     }
 
     #[test]
@@ -404,5 +432,29 @@ mod tests {
             rule_add_line(&found, &example::rule("guests")),
             "shaper -n a rule add eth0 10.20.0.0/16 --direction egress --name guests --per src --rate 20mbit"
         );
+    }
+
+    /// What takes the square of their number of steps would not end here.
+    #[test]
+    fn a_hundred_thousand_rules_are_normal() {
+        let mut found = example::found();
+        found.config.rules = (0..100_000_u32)
+            .map(|n| {
+                let net = Net::around(IpAddr::from((0x0a00_0000 + (n << 8)).to_be_bytes()), 24);
+                Rule { matches: Match { nets: vec![net], ..Match::default() }, ..example::rule(&net.to_string()) }
+            })
+            .collect();
+        let added = planned("rule add eth0 192.0.2.0/24 --block", &found).unwrap().change;
+        assert_eq!(added.config.rules.len(), 100_001);
+        let replaced = planned("rule replace eth0 10.200.7.0/24 --block", &found).unwrap();
+        assert!(matches!(&replaced.edit, Edit::Replaced { after, .. } if after.name == "10.200.7.0/24"));
+        assert_eq!(refused("rule del eth0 --name 10.200.7.0/2", &found)[1], "did you mean `10.200.7.0/24`?");
+        let rule = other_rules(&added).into_iter().map(|rule| rule.name.as_str());
+        assert!(rule.eq(["192.0.2.0/24"]));
+        let mut out = Vec::new();
+        let after = Found { config: added.config.clone(), ..found };
+        render::changed(&added, Outcome::Updated, &after, false, &mut out).unwrap();
+        render::rules(std::slice::from_ref(&after), false, &mut out).unwrap();
+        render::json::rules(&[after], &mut out).unwrap();
     }
 }

@@ -129,7 +129,7 @@ mod tests {
              10.20.0.0/16\n\
              undo: shaper rule del eth0 --direction ingress --name guests\n"
         );
-        let replaced = Edit::Replaced { before: guests.clone(), after: unlimited.clone() };
+        let replaced = Edit::Replaced { before: guests.clone().into(), after: unlimited.into() };
         assert_eq!(
             said(replaced.clone(), Outcome::Updated),
             "replaced rule guests of eth0 ingress: unlimited\n    \
@@ -142,7 +142,7 @@ mod tests {
              10.20.0.0/16\n    \
              now: 20 Mbit/s per src, burst 625000 B = 250 ms\n"
         );
-        let same = Edit::Replaced { before: nobody.clone(), after: nobody.clone() };
+        let same = Edit::Replaced { before: nobody.clone().into(), after: nobody.into() };
         let unchanged = "unchanged rule 10.20.0.0/16 of eth0 ingress: everything is blocked\n";
         assert_eq!([said(same.clone(), Outcome::Unchanged), would(same)], [unchanged, unchanged]);
         assert_eq!(

@@ -24,8 +24,7 @@ const WIDTH: usize = 80;
 /// What a line below a name begins with.
 const INDENT: &str = "    ";
 
-/// A table for each attachment, the default last, as it is what no rule matches. If `verbose`, each rule is followed by
-/// all of it.
+/// A table for each attachment, the default first. If `verbose`, each rule is followed by all of it.
 ///
 /// # Errors
 ///
@@ -38,6 +37,7 @@ pub fn rules(attachments: &[Found], verbose: bool, out: &mut dyn Write) -> io::R
         let config = &found.config;
         writeln!(out, "{} {}", found.dev, found.direction)?;
         let mut table = Table::new([Flush::Left; 4], ["RULE", "MATCH", "PER", "LIMIT"]);
+        row(rule::DEFAULT, "the rest".to_owned(), config.per.to_string(), short(&config.limits), &mut table);
         for rule in &config.rules {
             let per = rule.per.unwrap_or(config.per);
             row(&rule.name, rule.matches.short(), per.to_string(), short(&rule.limits), &mut table);
@@ -45,7 +45,6 @@ pub fn rules(attachments: &[Found], verbose: bool, out: &mut dyn Write) -> io::R
                 detail(rule, per, &mut table);
             }
         }
-        row(rule::DEFAULT, "the rest".to_owned(), config.per.to_string(), short(&config.limits), &mut table);
         table.write(out)?;
     }
     Ok(())
@@ -158,13 +157,13 @@ mod tests {
             "\
 eth0 ingress
 RULE             MATCH            PER   LIMIT
+default          the rest         flow  1 Gbit/s
 guests           10.20.0.0/16     src   20 Mbit/s
 10.20.0.0/16     10.20.0.0/16     src   100 Mbit/s +3
 dns              any udp port 53  flow  10 kpps
 any udp port 53  any udp port 53  flow  blocked
 shared           any              flow  total 1 Gbit/s
 free             any              flow  unlimited
-default          the rest         flow  1 Gbit/s
 "
         );
         assert_eq!(
@@ -189,6 +188,7 @@ default          the rest         flow  1 Gbit/s
                 "\
 eth0 ingress
 RULE     MATCH         PER         LIMIT
+default  the rest      flow        1 Gbit/s
 web
     {long}/128 udplite sport 10000-20000 dport
     30000-40000 local
@@ -198,7 +198,6 @@ eighteen-letters-1
                        src/32,127  ~999 Gbit/s +3
 {}
          10.20.0.0/16  src         20 Mbit/s
-default  the rest      flow        1 Gbit/s
 ",
                 "x".repeat(64)
             )
@@ -214,10 +213,10 @@ default  the rest      flow        1 Gbit/s
             "\
 eth0 ingress
 RULE     MATCH            PER   LIMIT
+default  the rest         flow  1 Gbit/s
 guests   10.20.0.0/16 +1  src   20 Mbit/s
     20 Mbit/s per src, burst 625000 B = 250 ms
     10.20.0.0/16, 2001:db8:20::/48
-default  the rest         flow  1 Gbit/s
 "
         );
     }
