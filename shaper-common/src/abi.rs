@@ -9,8 +9,8 @@ use crate::{
     atomic::AtomicU64,
     bucket::Limit,
     clock::Clock,
-    siphash::SipKey,
     rule::{Boundary, Index, Link, Table},
+    siphash::SipKey,
     table::{self, MoreBuckets, Tally},
     verdict::{Action, Reason},
 };
@@ -53,8 +53,7 @@ pub mod map {
     /// Array of two [`super::OwnerRecord`]s. The programs do not use it; it is pinned with the others.
     pub const OWNER: &str = "OWNER";
     /// All of these, which are pinned.
-    pub const PINNED: [&str; 10] =
-        [FLOWS, CONTROL, RULES, STATES, COUNTERS, INDEX, BOUNDARIES, LINKS, TEXT, OWNER];
+    pub const PINNED: [&str; 10] = [FLOWS, CONTROL, RULES, STATES, COUNTERS, INDEX, BOUNDARIES, LINKS, TEXT, OWNER];
     /// The read-only [`super::Settings`].
     pub const SETTINGS: &str = "SETTINGS";
 }

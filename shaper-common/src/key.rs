@@ -135,7 +135,7 @@ impl Key {
     #[must_use]
     pub fn tag_under(&self, rule_id: u32, secret: &SipKey) -> u64 {
         let tail = self.ports_and_protocol();
-        let rule = rule_id as u64;
+        let rule = u64::from(rule_id);
         let hash = match self.family {
             Family::V4 => secret.hash::<2, TAIL>(&[rule, self.src[0] | self.dst[0] << 32], tail),
             Family::V6 => secret.hash::<5, TAIL>(&[rule, self.src[0], self.src[1], self.dst[0], self.dst[1]], tail),

@@ -121,7 +121,8 @@ struct RuleClocks<'a, L> {
 impl<L: Plane> Clocks for RuleClocks<'_, L> {
     #[inline(always)]
     fn full_for(&self, stamp: u64, full_at: u64, more: &MoreBuckets) -> Option<u64> {
-        let age = self.plane.full_for(&Way { stamp, full_at, more, now: self.seeker.now, config: self.seeker.config.into() });
+        let age =
+            self.plane.full_for(&Way { stamp, full_at, more, now: self.seeker.now, config: self.seeker.config.into() });
         (age != IN_DEBT).then_some(age)
     }
 
@@ -245,8 +246,6 @@ impl<'a, L: Plane> RuleClocks<'a, L> {
 /// Whether the buckets of a key besides that of its `rate` are full, as far as there are such limits.
 #[inline(always)]
 fn are_full<A: Atomics>(more: &MoreBuckets, limits: &RuleLimits, features: u8, now: u64) -> bool {
-    let owes = |bit, word, limit: &Limit| {
-        features & bit != 0 && bucket::debt(A::load(word), limit.clock.at(now)) != 0
-    };
+    let owes = |bit, word, limit: &Limit| features & bit != 0 && bucket::debt(A::load(word), limit.clock.at(now)) != 0;
     !owes(feature::PEAK, &more.peak_full_at, &limits.peak) && !owes(feature::PPS, &more.pps_full_at, &limits.pps)
 }

@@ -304,7 +304,8 @@ pub struct Case {
 pub fn hear<L: Plane, P: Packet + ?Sized>(plane: &L, packet: &P, case: &Case) -> Answer {
     let &Case { set, way, rule, cost, class, now, config } = case;
     let lost = Answer::drop(Reason::Untracked);
-    let (Some(limits), Some(state), Some(set)) = (plane.limits(rule, config), plane.state(rule), plane.flows(set)) else {
+    let (Some(limits), Some(state), Some(set)) = (plane.limits(rule, config), plane.state(rule), plane.flows(set))
+    else {
         return lost;
     };
     let all = plane.settings().features();

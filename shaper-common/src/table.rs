@@ -233,7 +233,13 @@ pub fn claim<A: Atomics>(set: &FlowSet, newcomer: &Newcomer<'_>, clocks: &impl C
 
 /// Takes the way that was found; false if it is not any more as it was seen.
 #[inline(always)]
-fn take<A: Atomics>(set: &FlowSet, way: usize, found: &Candidate, newcomer: &Newcomer<'_>, clocks: &impl Clocks) -> bool {
+fn take<A: Atomics>(
+    set: &FlowSet,
+    way: usize,
+    found: &Candidate,
+    newcomer: &Newcomer<'_>,
+    clocks: &impl Clocks,
+) -> bool {
     let &Newcomer { tag, key, now } = newcomer;
     let &Candidate { tag: held, full_at, stamp, .. } = found;
     let state = &set.state[way];

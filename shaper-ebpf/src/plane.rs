@@ -13,7 +13,12 @@ use shaper_common::{
     table::{self, FlowSet, MoreBuckets, Newcomer},
 };
 
-use crate::{atomic::Bpf, context::{Skb, opaque}, maps, settings::Loaded};
+use crate::{
+    atomic::Bpf,
+    context::{Skb, opaque},
+    maps,
+    settings::Loaded,
+};
 
 /// The attachment this program serves, during the way of one packet.
 pub(crate) struct Attachment {

@@ -57,7 +57,11 @@ impl Pair {
         let way = match found {
             Some(way) => way,
             None => {
-                let way = claim::<Native>(&self.sets[index], &Newcomer { tag: tag, key: &key(tag), now: self.now }, &OneClock(self.v));
+                let way = claim::<Native>(
+                    &self.sets[index],
+                    &Newcomer { tag: tag, key: &key(tag), now: self.now },
+                    &OneClock(self.v),
+                );
                 prop_assert_eq!(way.is_some(), before.iter().any(|&held| held == EMPTY || !self.in_debt(held)));
                 let Some(way) = way else {
                     prop_assert_eq!(before, self.tags(index), "a flow that is not taken changes nothing");
@@ -200,7 +204,11 @@ fn the_bucket_that_was_full_for_longest_goes_first() {
     let mut words = [v + 1, v, v - 10, v + 500, v - 30, v - 20, v + 1, 0];
     for expected in [7, 4, 5, 2, 1] {
         let set = set_of(words);
-        assert_eq!(claim::<Native>(&set, &Newcomer { tag: 99, key: &key(99), now: 0 }, &OneClock(v)), Some(expected), "{words:?}");
+        assert_eq!(
+            claim::<Native>(&set, &Newcomer { tag: 99, key: &key(99), now: 0 }, &OneClock(v)),
+            Some(expected),
+            "{words:?}"
+        );
         words[expected] = v + 1;
     }
 }
@@ -229,7 +237,8 @@ fn a_new_flow_inherits_nothing_of_limits_that_were_not_in_force() {
         Native::store(word, v + 1000);
     }
     for tag in 8..15 {
-        let way = claim::<Native>(&set, &Newcomer { tag: tag, key: &key(tag), now: 0 }, &OneClock(v)).expect("an empty way");
+        let way =
+            claim::<Native>(&set, &Newcomer { tag: tag, key: &key(tag), now: 0 }, &OneClock(v)).expect("an empty way");
         Native::store(&set.full_at[way], v + 1);
     }
     assert_eq!(claim::<Native>(&set, &Newcomer { tag: 99, key: &key(99), now: 0 }, &OneClock(v)), Some(first));

@@ -10,8 +10,8 @@ use shaper_common::{
     atomic::{Atomics, Native},
     bucket::Limit,
     key::Key,
-    siphash::SipKey,
     rule::{Boundary, Index, Link},
+    siphash::SipKey,
     table::{FlowSet, WAYS, stamp},
     verdict::{Reason, Verdict},
 };
@@ -62,7 +62,11 @@ impl Room {
     /// Enough for a book, and for another one twice as large.
     pub(crate) fn twice(book: &RuleBook) -> Self {
         let twice = |n: usize| 2 * n as u32 + 1;
-        Self { rules: twice(book.limits.len()), boundaries: twice(book.boundaries.len()), links: twice(book.links.len()) }
+        Self {
+            rules: twice(book.limits.len()),
+            boundaries: twice(book.boundaries.len()),
+            links: twice(book.links.len()),
+        }
     }
 }
 

@@ -15,9 +15,9 @@ use shaper_common::{
 
 use super::{
     carry, clock, clsact,
+    clsact::Filter,
     counters::Counters,
     explain,
-    clsact::Filter,
     link::Link,
     load::Program,
     mapping::Mapping,

@@ -220,13 +220,7 @@ pub(super) fn start_states(old: &[RuleState], new: &[RuleState]) -> Vec<[u64; 5]
 
 /// Adds what was charged to the old words since, once no program uses them. `limits` are the new ones and `now` the time
 /// of the switch.
-pub(super) fn finish_states(
-    seen: &[[u64; 5]],
-    old: &[RuleState],
-    new: &[RuleState],
-    limits: &[RuleLimits],
-    now: u64,
-) {
+pub(super) fn finish_states(seen: &[[u64; 5]], old: &[RuleState], new: &[RuleState], limits: &[RuleLimits], now: u64) {
     for ((before, (old, new)), limits) in seen.iter().zip(old.iter().zip(new)).zip(limits) {
         let v = readings_of_state(limits, now);
         for (n, (old, new)) in rulebook::words(old).into_iter().zip(rulebook::words(new)).enumerate() {
@@ -290,7 +284,12 @@ struct FlowClocks<'a> {
 }
 
 impl Clocks for FlowClocks<'_> {
-    fn full_for(&self, stamp: u64, full_at: u64, MoreBuckets { peak_full_at, pps_full_at }: &MoreBuckets) -> Option<u64> {
+    fn full_for(
+        &self,
+        stamp: u64,
+        full_at: u64,
+        MoreBuckets { peak_full_at, pps_full_at }: &MoreBuckets,
+    ) -> Option<u64> {
         if stamp::is_moving(stamp) {
             return None;
         }

@@ -96,13 +96,7 @@ pub(super) fn create(tree: &Tree, place: Place, request: &Request<'_>) -> Result
     Attachment::open(directory)?.ok_or_else(|| pin::unusable(&path, "vanished as soon as it was made"))
 }
 
-fn build(
-    directory: &Directory,
-    record: Record,
-    draft: Draft,
-    request: &Request<'_>,
-    lacks_qdisc: bool,
-) -> Result<()> {
+fn build(directory: &Directory, record: Record, draft: Draft, request: &Request<'_>, lacks_qdisc: bool) -> Result<()> {
     let Request { device, direction, config, run, .. } = *request;
     let hook = record.hook;
     let source = Source { directory, next: &[], room: &record.room, run };

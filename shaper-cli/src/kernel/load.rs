@@ -61,7 +61,8 @@ impl Program {
             loader.map_max_entries(name, entries);
         }
         for name in map::PINNED {
-            let path = if source.next.contains(&name) { source.directory.next(name) } else { source.directory.entry(name) };
+            let path =
+                if source.next.contains(&name) { source.directory.next(name) } else { source.directory.entry(name) };
             loader.map_pin_path(name, path);
         }
         let mut object = loader.load(bytes).map_err(|error| refused(error, source.run))?;

@@ -8,12 +8,7 @@ use shaper_common::{
     table::MoreBuckets,
 };
 
-use super::{
-    limits,
-    mapping::Mapping,
-    maps::Maps,
-    settings::processors,
-};
+use super::{limits, mapping::Mapping, maps::Maps, settings::processors};
 use crate::{
     compile::{self, Compiled, Placed, Slotted},
     error::{Error, Result},
@@ -87,7 +82,8 @@ fn slots(rules: &[Rule], old: Option<&Record>, next_id: &mut u32) -> Vec<Slot> {
     let held: HashMap<&str, Slot> = old.map_or_else(HashMap::new, |old| {
         old.config.rules.iter().map(|rule| rule.name.as_str()).zip(old.slots.iter().copied()).collect()
     });
-    let mut taken: HashSet<u32> = rules.iter().filter_map(|rule| held.get(rule.name.as_str())).map(|s| s.slot).collect();
+    let mut taken: HashSet<u32> =
+        rules.iter().filter_map(|rule| held.get(rule.name.as_str())).map(|s| s.slot).collect();
     // A place that was never used first: flows may still be stamped with a rule that is gone.
     let highest = old.map_or(1, |old| old.room.rules);
     let used = old.map_or(0, |old| old.slots.iter().map(|slot| slot.slot).max().unwrap_or(0));

@@ -90,14 +90,7 @@ fn read(set: &FlowSet, way: usize, record: &Record, limits: &[RuleLimits]) -> Op
 }
 
 /// Whether the key beside a tag is the one that the tag is the hash of.
-pub(super) fn is_own(
-    set: &FlowSet,
-    way: usize,
-    tag: u64,
-    stamp: u64,
-    record: &Record,
-    limits: &[RuleLimits],
-) -> bool {
+pub(super) fn is_own(set: &FlowSet, way: usize, tag: u64, stamp: u64, record: &Record, limits: &[RuleLimits]) -> bool {
     let words = set.keys[way].words.each_ref().map(Native::load);
     let Some(key) = Key::decode(&words) else { return false };
     match record.keying {

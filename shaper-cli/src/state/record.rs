@@ -181,13 +181,7 @@ mod tests {
                 ..example::config()
             },
             keying: Keying::ByRule,
-            room: Room {
-                rules: u32::MAX,
-                boundaries: u32::MAX,
-                links: u32::MAX,
-                text: u32::MAX,
-                shard_mask: u16::MAX,
-            },
+            room: Room { rules: u32::MAX, boundaries: u32::MAX, links: u32::MAX, text: u32::MAX, shard_mask: u16::MAX },
             rules_len: u64::MAX,
             next_id: u32::MAX,
             slots: Vec::new(),

@@ -58,9 +58,15 @@ mod tests {
 
     #[test]
     fn counters_do_not_cost_gigabytes() {
-        for (rules, processors, expected) in
-            [(1, 1, 1), (1, 6, 8), (1, 128, 128), (1000, 128, 128), (2500, 128, 64), (125_000, 128, 1), (1_250_000, 2, 1)]
-        {
+        for (rules, processors, expected) in [
+            (1, 1, 1),
+            (1, 6, 8),
+            (1, 128, 128),
+            (1000, 128, 128),
+            (2500, 128, 64),
+            (125_000, 128, 1),
+            (1_250_000, 2, 1),
+        ] {
             assert_eq!(shards(rules, processors), expected, "{rules} rules on {processors} processors");
             let bytes = u64::from(rules) * COUNTER * u64::from(expected + 1);
             assert!(bytes <= COUNTERS_BUDGET || expected == 1, "{bytes}");
