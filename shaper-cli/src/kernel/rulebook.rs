@@ -1,20 +1,26 @@
 //! The rules of an attachment in its maps: what was asked for, and what the data plane makes of it.
 
+use std::collections::{HashMap, HashSet};
+
 use serde::{Deserialize, Serialize};
 use shaper_common::{
     abi::{Keying, RuleLimits, RuleState},
-    atomic::{Atomics as _, Native},
-    rule::{Boundary, Index, Link, Rules},
+    atomic::{AtomicU64, Atomics as _, Native},
+    key::KEY_WORDS,
+    rule::{self, Boundary, Index, Link, Rules},
     table::MoreBuckets,
 };
 
-use super::{limits, mapping::Mapping, maps::Maps, settings::processors};
+use super::{counters::Counters, limits, mapping::Mapping, maps::Maps, settings::processors};
 use crate::{
     compile::{self, Compiled, Placed, Slotted},
     error::{Error, Result},
     model::Rule,
     state::{Record, Room, Slot},
 };
+
+/// Most rules of an attachment.
+const MOST_RULES: usize = 1_000_000;
 
 /// Bytes of a word of text.
 const WORD: usize = size_of::<u64>();
@@ -37,6 +43,9 @@ pub(super) struct Draft {
 /// large the maps must be.
 pub(super) fn draft(record: &mut Record, old: Option<&Record>) -> Result<Draft> {
     let config = &record.config;
+    if config.rules.len() > MOST_RULES {
+        return Err(too_many());
+    }
     record.next_id = old.map_or(1, |old| old.next_id);
     record.slots = slots(&config.rules, old, &mut record.next_id);
     let slotted: Vec<Slotted<'_>> =
@@ -59,7 +68,7 @@ pub(super) fn draft(record: &mut Record, old: Option<&Record>) -> Result<Draft> 
         })?
     };
     record.rules_len = text.len() as u64;
-    let many = |n: usize| u32::try_from(n).map_err(|_| too_many());
+    let many = |n: usize| u32::try_from(n).ok().filter(|n| *n < u32::MAX / 4).ok_or_else(too_many);
     let needed = Room {
         rules: record.slots.iter().map(|slot| slot.slot).max().unwrap_or(0) + 1,
         boundaries: many(compiled.boundaries())?.max(1),
@@ -73,12 +82,11 @@ pub(super) fn draft(record: &mut Record, old: Option<&Record>) -> Result<Draft> 
 }
 
 fn too_many() -> Error {
-    Error::usage("rule", "there are too many rules", "a device takes a million")
+    Error::usage("rule", "there are too many rules or prefixes", format!("an attachment takes {MOST_RULES} rules"))
 }
 
 /// A place for each rule: its own, if it is there under its name, else one that is free.
 fn slots(rules: &[Rule], old: Option<&Record>, next_id: &mut u32) -> Vec<Slot> {
-    use std::collections::{HashMap, HashSet};
     let held: HashMap<&str, Slot> = old.map_or_else(HashMap::new, |old| {
         old.config.rules.iter().map(|rule| rule.name.as_str()).zip(old.slots.iter().copied()).collect()
     });
@@ -142,7 +150,7 @@ pub(super) fn write(
 /// went out of force with an earlier change.
 pub(super) fn empty_new_slots(maps: &Maps, room: &Room, record: &Record, old: &[RuleLimits]) -> Result<()> {
     let states = Mapping::<RuleState>::new(&maps.states)?;
-    let counters = super::counters::Counters::new(maps, room)?;
+    let counters = Counters::new(maps, room)?;
     for Slot { slot, id } in &record.slots {
         if old.get(*slot as usize).is_some_and(|limits| limits.id == *id) {
             continue;
@@ -156,7 +164,7 @@ pub(super) fn empty_new_slots(maps: &Maps, room: &Room, record: &Record, old: &[
 }
 
 /// The bucket words of a rule's state, in the order of `rate`, `peak`, `pps`, total and the device's total.
-pub(super) fn words(state: &RuleState) -> [&shaper_common::atomic::AtomicU64; 5] {
+pub(super) fn words(state: &RuleState) -> [&AtomicU64; 5] {
     let RuleState { untracked_full_at, untracked_more, total_full_at, device_total_full_at, .. } = state;
     let MoreBuckets { peak_full_at, pps_full_at } = untracked_more;
     [untracked_full_at, peak_full_at, pps_full_at, total_full_at, device_total_full_at]
@@ -207,8 +215,8 @@ impl Book {
     }
 
     /// The slot of the rule for packets with this key.
-    pub(super) fn lookup(&self, words: &[u64; shaper_common::key::KEY_WORDS]) -> u32 {
-        shaper_common::rule::lookup(self, self.half, words)
+    pub(super) fn lookup(&self, words: &[u64; KEY_WORDS]) -> u32 {
+        rule::lookup(self, self.half, words)
     }
 
     /// The limits in a slot.
