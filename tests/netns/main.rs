@@ -15,10 +15,12 @@ mod detach;
 mod devices;
 mod errors;
 mod exempt;
+mod file;
 mod harness;
 mod hooks;
 mod keys;
 mod limits;
+mod live;
 mod loopback;
 mod marks;
 mod mounts;
@@ -26,6 +28,7 @@ mod offload;
 mod overflow;
 mod privilege;
 mod rate;
+mod rules;
 mod tcp;
 
 /// The hooks that a limit can be put on.

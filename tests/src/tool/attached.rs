@@ -25,11 +25,21 @@ impl<'a> Attached<'a> {
     /// If there is not exactly one such row, or its sums contradict each other.
     #[must_use]
     pub fn stats(&self, direction: Direction) -> RuleStats {
+        self.rule(direction, "default")
+    }
+
+    /// Counters of a rule in one direction.
+    ///
+    /// # Panics
+    ///
+    /// As [`Attached::stats`].
+    #[must_use]
+    pub fn rule(&self, direction: Direction, rule: &str) -> RuleStats {
         let rows = self.tool.stats(Some(&self.tool.host.dev));
-        let mut rows = rows.into_iter().filter(|row| row.direction == direction && row.rule == "default");
+        let mut rows = rows.into_iter().filter(|row| row.direction == direction && row.rule == rule);
         let (row, more) = (rows.next(), rows.next());
-        let row = row.unwrap_or_else(|| panic!("no {} row of the default rule", direction.word()));
-        assert_eq!(more, None, "two rows of the default rule");
+        let row = row.unwrap_or_else(|| panic!("no {} row of the rule {rule}", direction.word()));
+        assert_eq!(more, None, "two rows of the rule {rule}");
         let judged = row.reasons.judged();
         assert_eq!((judged.packets, judged.bytes), (row.judged_packets(), row.judged_bytes()), "reasons of {row:?}");
         let exempt = row.reasons.exempt;
@@ -67,6 +77,17 @@ impl<'a> Attached<'a> {
     /// If it fails.
     pub fn set(&self, limits: &str) -> Ran {
         let line = ["set", &self.tool.host.dev].into_iter().chain(limits.split_whitespace());
+        self.tool.ok(&line.collect::<Vec<_>>())
+    }
+
+    /// Runs `rule`; the words are those of its command line without the device: `add 10.0.0.0/8 --rate 8bit`.
+    ///
+    /// # Panics
+    ///
+    /// If it fails.
+    pub fn change_rules(&self, words: &str) -> Ran {
+        let mut words = words.split_whitespace();
+        let line = ["rule"].into_iter().chain(words.next()).chain([self.tool.host.dev.as_str()]).chain(words);
         self.tool.ok(&line.collect::<Vec<_>>())
     }
 

@@ -1,12 +1,16 @@
 //! The tool under test: the `shaper` binary, run as its users run it.
 
 mod attached;
+mod config;
 mod json;
 mod ran;
+mod step;
 
 pub use attached::Attached;
+pub use config::Config;
 pub use json::{Attachment, Flow, Reasons, RuleStats};
 pub use ran::Ran;
+pub use step::{End, Stepped};
 
 use std::{
     env,
@@ -30,6 +34,9 @@ pub struct Tool<'a> {
     wrapper: Vec<&'a str>,
     binary: &'a Path,
 }
+
+/// Where the configuration is of which a test has one.
+const CONFIG: &str = "/run/shaper-test.toml";
 
 /// Path of the binary: `SHAPER_BIN`, or the one beside the directory of the test's own binary.
 fn binary() -> &'static Path {
@@ -166,6 +173,46 @@ impl<'a> Tool<'a> {
         assert!(ran.code == Some(code), "exit code {code} was expected\n{ran}{}", self.state());
         ran.complains();
         ran
+    }
+
+    /// Runs a command (`apply -f`, `diff`, ..) on a file with this text.
+    ///
+    /// # Panics
+    ///
+    /// If it cannot be started.
+    pub fn on_file(&self, command: &[&str], text: &str) -> Ran {
+        self.write(CONFIG, text);
+        self.run(&[command, &[CONFIG]].concat())
+    }
+
+    /// Writes a file that the tool can see.
+    ///
+    /// # Panics
+    ///
+    /// If that fails.
+    pub fn write(&self, path: &str, text: &str) {
+        self.host.ns.sandbox().run(|| fs::write(path, text)).expect("write a file");
+    }
+
+    /// Makes it as a file with this text says, which must succeed.
+    ///
+    /// # Panics
+    ///
+    /// If it does not; the message shows the whole state.
+    pub fn apply(&self, text: &str) -> Ran {
+        let ran = self.on_file(&["apply", "-f"], text);
+        assert!(ran.code == Some(0), "{ran}{}", self.state());
+        ran
+    }
+
+    /// As [`Tool::apply`]; dropping the guard takes what is on the host's device off again.
+    ///
+    /// # Panics
+    ///
+    /// As [`Tool::apply`].
+    #[must_use]
+    pub fn limit(&self, text: &str) -> Attached<'a> {
+        Attached::new(self.clone(), self.apply(text))
     }
 
     /// Puts a limit on the host's device; dropping the guard takes it off again.

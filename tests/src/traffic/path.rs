@@ -81,6 +81,28 @@ impl<'a> Path<'a> {
         self.udp(IpAddr::V6(self.from.v6), IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0xffff, 0, 0, 0, 0, 1)))
     }
 
+    /// A 64-byte UDP frame whose other end, seen from the device under test, has this address.
+    #[must_use]
+    pub const fn with_remote(&self, remote: IpAddr) -> UdpFrame {
+        let frame = if remote.is_ipv4() { self.udp4() } else { self.udp6() };
+        match self.direction {
+            Direction::Ingress => UdpFrame { src: remote, ..frame },
+            Direction::Egress => UdpFrame { dst: remote, ..frame },
+        }
+    }
+
+    /// Sends `count` of these frames and says how many arrive.
+    ///
+    /// # Panics
+    ///
+    /// If a frame cannot be sent.
+    #[must_use]
+    pub fn passes(&self, frame: &UdpFrame, count: usize) -> u64 {
+        let arrivals = self.arrivals(frame.ethertype());
+        self.injector().send(frame, count);
+        arrivals.count()
+    }
+
     const fn udp(&self, src: IpAddr, dst: IpAddr) -> UdpFrame {
         UdpFrame { macs: [self.from.mac, self.to.mac], tagged: false, src, dst, sport: 40_000, dport: 9, len: 64 }
     }
