@@ -108,9 +108,14 @@ fn replace(
     let old = attachment.book()?.limits;
     // What a rule that is gone has left there would be carried over to the new one in its place.
     rulebook::empty_new_slots(&attachment.maps, &attachment.record().room, &record, &old)?;
+    sys::wait_for_programs();
+    let at = half(epoch_base, attachment.epoch);
+    let owner = Owner { program_id: program.id, epoch_base, record };
+    let limits = publish(&maps, at, draft, &old, &owner)?;
+    // Last of all: what is charged between copy and switch passes once more, until it is carried over.
     let flows = if next.contains(&map::FLOWS) && same_keys {
         let (from, to) = (Mapping::new(&attachment.maps.flows)?, Mapping::new(&maps.flows)?);
-        Some(Carry::start(from, to, record.clone(), &old, clock::now()?))
+        Some(Carry::start(from, to, owner.record.clone(), &old, clock::now()?))
     } else {
         None
     };
@@ -119,16 +124,11 @@ fn replace(
             states: Mapping::new(&attachment.maps.states)?,
             counters: Counters::new(&attachment.maps, &attachment.record().room)?,
         };
-        let to = CarryRules { states: Mapping::new(&maps.states)?, counters: Counters::new(&maps, &record.room)? };
+        let to = CarryRules { states: Mapping::new(&maps.states)?, counters: Counters::new(&maps, &owner.record.room)? };
         Some((carry::start_states(from.states.all(), to.states.all()), from, to))
     } else {
         None
     };
-
-    sys::wait_for_programs();
-    let at = half(epoch_base, attachment.epoch);
-    let owner = Owner { program_id: program.id, epoch_base, record };
-    let limits = publish(&maps, at, draft, &old, &owner)?;
     let now = clock::now()?;
     switch_program(attachment, &program, owner.record.hook, request, lacks_qdisc)?;
 
