@@ -46,12 +46,13 @@ fn a_flow_takes_its_debt_from_rule_to_rule() {
         limit.change_rules("del --name a");
         assert_eq!(passes(10), 0);
         assert_eq!(counted("default"), (60, 10));
-        // A rule of the same name is another rule, with counters of its own.
+        // A rule of the same name is another rule, with counters of its own. No more is owed than the burst of the rule
+        // that the flow comes from: 100 packets.
         limit.change_rules("add 10.0.0.0/8 --name a --rate 8bit --burst 25600b");
-        assert_eq!(passes(200), 100);
-        assert_eq!(counted("a"), (100, 100));
+        assert_eq!(passes(400), 300);
+        assert_eq!(counted("a"), (300, 100));
         let flow = limit.flow(direction);
-        assert_eq!((flow.rule.as_str(), flow.passed_packets, flow.dropped_packets), ("a", 300, 290));
+        assert_eq!((flow.rule.as_str(), flow.passed_packets, flow.dropped_packets), ("a", 500, 290));
     }
 }
 
@@ -81,9 +82,9 @@ fn a_rule_keeps_its_levels_while_others_come_and_go() {
 
 /// Bytes that had arrived at some moment between two others.
 #[derive(Clone, Copy, Debug)]
-struct Reading {
+pub(crate) struct Reading {
     before: Instant,
-    bytes: u64,
+    pub(crate) bytes: u64,
     after: Instant,
 }
 
@@ -97,14 +98,14 @@ impl Reading {
 
 /// Bytes that may pass: `burst + rate * t`.
 #[derive(Clone, Copy, Debug)]
-struct Bound {
-    bytes_per_second: u64,
-    burst: u64,
+pub(crate) struct Bound {
+    pub(crate) bytes_per_second: u64,
+    pub(crate) burst: u64,
 }
 
 impl Bound {
     /// Checks every window between two readings.
-    fn check(self, readings: &[Reading]) {
+    pub(crate) fn check(self, readings: &[Reading]) {
         let Self { bytes_per_second, burst } = self;
         for (n, last) in readings.iter().enumerate() {
             for first in &readings[..n] {
@@ -117,7 +118,7 @@ impl Bound {
     }
 
     /// Checks that everything was due that has passed between the first reading and the last, and that it has passed.
-    fn check_least(self, readings: &[Reading]) {
+    pub(crate) fn check_least(self, readings: &[Reading]) {
         let [first, .., last] = readings else { panic!("no window") };
         let time = (last.before - first.after).as_secs_f64();
         let least = self.bytes_per_second as f64 * time;
@@ -127,7 +128,7 @@ impl Bound {
 }
 
 /// Makes changes while frames come as fast as they can; what was sent, and what had arrived after each change.
-fn under_flood(path: &Path<'_>, frame: &UdpFrame, mut changes: impl FnMut(&mut dyn FnMut())) -> (Sent, Vec<Reading>) {
+pub(crate) fn under_flood(path: &Path<'_>, frame: &UdpFrame, mut changes: impl FnMut(&mut dyn FnMut())) -> (Sent, Vec<Reading>) {
     let arrivals = path.arrivals(ethertype::IPV4);
     let over = AtomicBool::new(false);
     let mut readings = vec![Reading::take(&arrivals)];

@@ -16,6 +16,7 @@ mod devices;
 mod errors;
 mod exempt;
 mod file;
+mod growth;
 mod harness;
 mod hooks;
 mod keys;
