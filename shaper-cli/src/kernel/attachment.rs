@@ -200,12 +200,12 @@ impl Attachment {
 
     /// The counters of each rule.
     pub(super) fn stats(&self, found: &Found) -> Result<Vec<RuleStats>> {
-        let counters = Counters::new(&self.maps, &self.record().room)?;
+        let counted = self.counted()?;
         let stats = |(rule, slot): (&str, u32)| RuleStats {
             dev: found.dev.clone(),
             direction: found.direction,
             rule: rule.into(),
-            counters: counters.sum(slot),
+            counters: counted(slot),
         };
         Ok(self.names().map(stats).collect())
     }
@@ -261,9 +261,25 @@ impl Attachment {
     }
 
     fn untracked_packets(&self) -> Result<u64> {
-        let counters = Counters::new(&self.maps, &self.record().room)?;
+        let counted = self.counted()?;
         let untracked = |counts: RuleCounts| counts.reasons[Reason::Untracked as usize].packets;
-        Ok(self.names().map(|(_, slot)| untracked(counters.sum(slot))).fold(0, u64::wrapping_add))
+        Ok(self.names().map(|(_, slot)| untracked(counted(slot))).fold(0, u64::wrapping_add))
+    }
+
+    /// What the rule in a slot has counted. Where a change was cut short after the switch, some of that is in the old map.
+    fn counted(&self) -> Result<impl Fn(u32) -> RuleCounts + use<>> {
+        let Self { directory, maps, owner, other, next, .. } = self;
+        let counters = Counters::new(maps, &owner.record.room)?;
+        let old = match other {
+            Some(other) if *next == Some(owner.program_id) && directory.has(&directory.next(map::COUNTERS))? => {
+                Some(Counters::new(&Maps::open(directory, false)?, &other.record.room)?)
+            }
+            _ => None,
+        };
+        Ok(move |slot| match &old {
+            Some(old) => counters.sum_with(old, slot),
+            None => counters.sum(slot),
+        })
     }
 }
 

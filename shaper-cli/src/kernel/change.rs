@@ -124,7 +124,8 @@ fn replace(
             states: Mapping::new(&attachment.maps.states)?,
             counters: Counters::new(&attachment.maps, &attachment.record().room)?,
         };
-        let to = CarryRules { states: Mapping::new(&maps.states)?, counters: Counters::new(&maps, &owner.record.room)? };
+        let to =
+            CarryRules { states: Mapping::new(&maps.states)?, counters: Counters::new(&maps, &owner.record.room)? };
         Some((carry::start_states(from.states.all(), to.states.all()), from, to))
     } else {
         None

@@ -33,6 +33,15 @@ impl Counters {
         sum
     }
 
+    /// What a rule has counted here and in the maps that these have replaced, whether or not [`Counters::follow`] was done.
+    pub(super) fn sum_with(&self, old: &Self, slot: u32) -> RuleCounts {
+        let mut sum = old.sum(slot);
+        if let [shards @ .., _] = self.of(slot) {
+            shards.iter().for_each(|shard| sum.add::<Native>(shard));
+        }
+        sum
+    }
+
     /// Forgets what a rule has counted that is not in force.
     pub(super) fn clear(&self, slot: u32) {
         self.of(slot).iter().for_each(|shard| store(shard, &RuleCounts::default()));
