@@ -69,9 +69,8 @@ fn growing_during_a_flood_gives_nobody_a_burst_and_loses_no_count() {
     // What is charged between the copy of a level and the switch may pass once more, and is taken back after it.
     let bound = Bound { bytes_per_second: 1_000_000, burst: (1 << 20) + 20_000 };
     // What binds is the total of the device, and then that of a rule.
-    let of_device = |rules: u16| {
-        Config::of("near0", "rate=1gbit burst=1gb total=8mbit total-burst=1mb").rules(rules, "rate=1mbit")
-    };
+    let of_device =
+        |rules: u16| Config::of("near0", "rate=1gbit burst=1gb total=8mbit total-burst=1mb").rules(rules, "rate=1mbit");
     let of_rule = |rules: u16| {
         Config::of("near0", "rate=1gbit burst=1gb")
             .rule("hot", "match=11.0.0.0/8 rate=1gbit burst=1gb total=8mbit total-burst=1mb")

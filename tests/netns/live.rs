@@ -128,7 +128,11 @@ impl Bound {
 }
 
 /// Makes changes while frames come as fast as they can; what was sent, and what had arrived after each change.
-pub(crate) fn under_flood(path: &Path<'_>, frame: &UdpFrame, mut changes: impl FnMut(&mut dyn FnMut())) -> (Sent, Vec<Reading>) {
+pub(crate) fn under_flood(
+    path: &Path<'_>,
+    frame: &UdpFrame,
+    mut changes: impl FnMut(&mut dyn FnMut()),
+) -> (Sent, Vec<Reading>) {
     let arrivals = path.arrivals(ethertype::IPV4);
     let over = AtomicBool::new(false);
     let mut readings = vec![Reading::take(&arrivals)];

@@ -11,6 +11,7 @@ mod change;
 mod colours;
 mod company;
 mod crash;
+mod cut;
 mod detach;
 mod devices;
 mod errors;

@@ -10,7 +10,7 @@ pub use attached::Attached;
 pub use config::Config;
 pub use json::{Attachment, Flow, Reasons, RuleStats};
 pub use ran::Ran;
-pub use step::{End, Stepped};
+pub use step::{Call, End, Stepped};
 
 use std::{
     env,

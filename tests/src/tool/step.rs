@@ -27,17 +27,59 @@ pub enum End {
 pub struct Stepped {
     /// How it ended.
     pub end: End,
-    /// Numbers of the system calls that it made, in their order.
-    pub calls: Vec<i64>,
+    /// The system calls that it made, in their order.
+    pub calls: Vec<Call>,
 }
+
+/// A system call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// Its number.
+    pub number: i64,
+    /// Its first argument, which for `bpf` is the command.
+    pub first: u64,
+}
+
+impl Call {
+    /// Whether it is `BPF_LINK_UPDATE`, with which the tool puts another program in force at TCX.
+    #[must_use]
+    pub const fn is_link_update(self) -> bool {
+        const BPF_LINK_UPDATE: u64 = 29;
+        self.number == libc::SYS_bpf && self.first == BPF_LINK_UPDATE
+    }
+
+    /// Whether it is `BPF_MAP_UPDATE_ELEM`.
+    #[must_use]
+    pub const fn changes_map(self) -> bool {
+        const BPF_MAP_UPDATE_ELEM: u64 = 2;
+        self.number == libc::SYS_bpf && self.first == BPF_MAP_UPDATE_ELEM
+    }
+
+    /// Whether it changes what is pinned, what is in a map, or what packets meet.
+    #[must_use]
+    pub const fn changes(self) -> bool {
+        const BPF_OBJ_PIN: u64 = 6;
+        let pins = self.number == libc::SYS_bpf && self.first == BPF_OBJ_PIN || self.number == RENAME;
+        pins || self.changes_map() || self.is_link_update() || self.number == libc::SYS_membarrier
+    }
+}
+
+/// `rename`, by the name that every architecture has.
+#[cfg(target_arch = "x86_64")]
+const RENAME: i64 = libc::SYS_rename;
+#[cfg(not(target_arch = "x86_64"))]
+const RENAME: i64 = libc::SYS_renameat;
 
 /// Stops itself, and becomes the tool when it goes on.
 const STOPPED: [&str; 4] = ["sh", "-c", "kill -STOP $$; exec \"$@\"", "sh"];
 
 /// The system call before which a process stands.
-fn number(pid: Pid) -> i64 {
-    let call = fs::read_to_string(format!("/proc/{pid}/syscall")).expect("the system call of the tool");
-    call.split_whitespace().next().and_then(|word| word.parse().ok()).expect("the number of a system call")
+fn call(pid: Pid) -> Call {
+    let line = fs::read_to_string(format!("/proc/{pid}/syscall")).expect("the system call of the tool");
+    let mut words = line.split_whitespace();
+    let number = words.next().and_then(|word| word.parse().ok()).expect("the number of a system call");
+    let first = words.next().and_then(|word| u64::from_str_radix(word.trim_start_matches("0x"), 16).ok());
+    Call { number, first: first.expect("the first argument of a system call") }
 }
 
 impl Tool<'_> {
@@ -72,7 +114,7 @@ impl Tool<'_> {
                             nix::sys::signal::kill(pid, Signal::SIGKILL).expect("kill the tool");
                             continue;
                         }
-                        calls.push(number(pid));
+                        calls.push(call(pid));
                     }
                 }
                 WaitStatus::Stopped(_, signal) if signal != Signal::SIGCONT => deliver = Some(signal),
