@@ -87,13 +87,13 @@ impl Scene<'_> {
 #[test]
 fn an_apply_that_only_switches_is_cut_short_anywhere() {
     let net = two_ns();
-    cut(&net, 10, [("/run/old.toml", OLD, 0), ("/run/new.toml", NEW, 1)], false);
+    cut(&net, 8, [("/run/old.toml", OLD, 0), ("/run/new.toml", NEW, 1)], false);
 }
 
 #[test]
 fn an_apply_that_needs_larger_maps_is_cut_short_anywhere() {
     let net = two_ns();
-    cut(&net, 8, [("/run/old.toml", OLD, 0), ("/run/new.toml", NEW, MANY)], true);
+    cut(&net, 6, [("/run/old.toml", OLD, 0), ("/run/new.toml", NEW, MANY)], true);
 }
 
 /// Kills the way from the first file to the second; `afresh` if the first has to be attached anew each time, because

@@ -89,6 +89,7 @@ impl Tool<'_> {
     ///
     /// If it cannot be watched.
     #[must_use]
+    #[expect(clippy::zombie_processes, reason = "`waitpid` sees it to its end")]
     pub fn step(&self, args: &[&str], kill_before: Option<usize>) -> Stepped {
         let mut command = self.clone().through(&STOPPED).command(args);
         command.stdout(Stdio::null()).stderr(Stdio::null());
