@@ -51,8 +51,8 @@ fn set_with_room_for_one() -> FlowSet {
 
 /// A packet on its way through the table; `None` if it found no way.
 fn packet<A: Atomics>(set: &FlowSet, tag: u64, bytes: u64) -> Option<usize> {
-    let way = find::<A>(set, tag)
-        .or_else(|| claim::<A>(set, &Newcomer { tag: tag, key: &[tag; 5], now: 0 }, &OneClock(V)))?;
+    let way =
+        find::<A>(set, tag).or_else(|| claim::<A>(set, &Newcomer { tag, key: &[tag; 5], now: 0 }, &OneClock(V)))?;
     assert!(charge::<A>(&set.full_at[way], V, BURST, bytes), "there is room for all");
     set.state[way].passed.add::<A>(1, bytes);
     Some(way)

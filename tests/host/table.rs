@@ -59,7 +59,7 @@ impl Pair {
             None => {
                 let way = claim::<Native>(
                     &self.sets[index],
-                    &Newcomer { tag: tag, key: &key(tag), now: self.now },
+                    &Newcomer { tag, key: &key(tag), now: self.now },
                     &OneClock(self.v),
                 );
                 prop_assert_eq!(way.is_some(), before.iter().any(|&held| held == EMPTY || !self.in_debt(held)));
@@ -237,8 +237,7 @@ fn a_new_flow_inherits_nothing_of_limits_that_were_not_in_force() {
         Native::store(word, v + 1000);
     }
     for tag in 8..15 {
-        let way =
-            claim::<Native>(&set, &Newcomer { tag: tag, key: &key(tag), now: 0 }, &OneClock(v)).expect("an empty way");
+        let way = claim::<Native>(&set, &Newcomer { tag, key: &key(tag), now: 0 }, &OneClock(v)).expect("an empty way");
         Native::store(&set.full_at[way], v + 1);
     }
     assert_eq!(claim::<Native>(&set, &Newcomer { tag: 99, key: &key(99), now: 0 }, &OneClock(v)), Some(first));

@@ -14,5 +14,6 @@ mod overflow;
 mod random;
 mod remark;
 mod rig;
+mod rules;
 mod skb;
 mod verdicts;
