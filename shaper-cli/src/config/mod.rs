@@ -1,7 +1,7 @@
 //! The configuration file: read with the words and units of the command line, and written so that it reads back.
 //!
 //! [`Source`] is a file's text, [`read`] makes a [`Configuration`] of it or [`Diagnostics`], which have everything that is
-//! wrong with it, place by place. Nothing here asks a kernel. [`write`](save::write) goes the other way.
+//! wrong with it, place by place. Nothing here asks a kernel. [`save::write`] goes the other way.
 
 mod attachment;
 mod diagnostic;
