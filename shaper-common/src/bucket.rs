@@ -82,6 +82,15 @@ pub fn charge<A: Atomics>(word: &AtomicU64, v: u64, burst: u64, cost: u64) -> bo
     found == held || contend::<A>(word, v, burst, cost)
 }
 
+/// Empties a bucket that owes more than its burst, as one may whose burst was larger.
+#[inline(always)]
+pub fn cap<A: Atomics>(word: &AtomicU64, v: u64, burst: u64) {
+    let held = A::load(word);
+    if debt(held, v) > burst {
+        A::compare_exchange(word, held, v.wrapping_add(burst));
+    }
+}
+
 /// What a debt may exceed the burst by before nobody believes it: no clock of another CPU lags by so much.
 const DOUBT: u64 = 1 << 20;
 

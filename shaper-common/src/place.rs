@@ -207,13 +207,33 @@ impl<'a, L: Plane> RuleClocks<'a, L> {
             if L::Atomics::compare_exchange(&state.rule, held, next) != held {
                 continue;
             }
-            if !stays {
+            if stays {
+                self.cap(&set.full_at[way], state);
+            } else {
                 self.convert(stamp::rule(held), &set.full_at[way], state);
                 L::Atomics::store(&state.rule, self.stamp);
             }
             return true;
         }
         false
+    }
+
+    /// Another rule may be in the slot now, with a smaller burst: the debts of its predecessor would block it for longer
+    /// than its own can.
+    #[inline(always)]
+    fn cap(&self, full_at: &AtomicU64, state: &FlowState) {
+        let new = self.limits;
+        let MoreBuckets { peak_full_at, pps_full_at } = &state.more;
+        let layers = [
+            (feature::RATE, full_at, &new.rate),
+            (feature::PEAK, peak_full_at, &new.peak),
+            (feature::PPS, pps_full_at, &new.pps),
+        ];
+        for (bit, word, limit) in layers {
+            if new.features & bit != 0 {
+                bucket::cap::<L::Atomics>(word, limit.clock.at(self.seeker.now), limit.burst);
+            }
+        }
     }
 
     #[inline(always)]
