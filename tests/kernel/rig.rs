@@ -6,13 +6,14 @@ use aya::{
     programs::{SchedClassifier, TestRun, TestRunOptions},
 };
 use shaper_common::{
-    abi::{Count, RuleCounts, RuleLimits, Settings, feature, map, program},
+    abi::{Count, RuleCounts, RuleLimits, RuleState, Settings, feature, map, program},
     atomic::{Atomics, Native},
-    bucket::Limit,
+    bucket::{self, Limit},
+    clock::Clock,
     key::Key,
     rule::{Boundary, Index, Link},
     siphash::SipKey,
-    table::{FlowSet, WAYS, stamp},
+    table::{FlowSet, MoreBuckets, WAYS, stamp},
     verdict::{Reason, Verdict},
 };
 use tests::model::{
@@ -31,6 +32,8 @@ pub(crate) struct Plain<T>(pub(crate) T);
 // SAFETY: used for the types of `shaper_common::abi` only, which are `repr(C)` integers without padding.
 unsafe impl<T: Copy + 'static> Pod for Plain<T> {}
 
+/// Words of what the packets of a rule share.
+const STATE_WORDS: usize = size_of::<RuleState>() / 8;
 /// Words of a set of the flow table.
 const SET_WORDS: usize = size_of::<FlowSet>() / 8;
 /// What `TC_ACT_UNSPEC` and `TC_ACT_SHOT` look like as results.
@@ -88,6 +91,12 @@ pub(crate) fn standing(burst: u64) -> Limit {
     Limit::new(8, burst, now())
 }
 
+/// A limit whose clock stands still at `ORIGIN + ahead`: not even a slow test earns a packet, and both sides have the same
+/// words.
+pub(crate) fn still(ahead: u64, burst: u64) -> Limit {
+    Limit { clock: Clock { t0: 0, v0: Clock::ORIGIN + ahead, mult: 0, shift: 61 }, burst }
+}
+
 /// The data plane's clock.
 pub(crate) fn now() -> u64 {
     let time = nix::time::clock_gettime(nix::time::ClockId::CLOCK_MONOTONIC).unwrap();
@@ -107,18 +116,22 @@ impl Rig {
 
     /// A program with those of the limits that the settings' features name.
     pub(crate) fn new(program: &'static str, settings: Settings, limits: RuleLimits) -> Self {
-        Self::with_rules(program, settings, RuleBook::single(limits))
+        Self::with_rules(program, settings, &RuleBook::single(limits))
     }
 
     /// A program with these rules.
-    pub(crate) fn with_rules(program: &'static str, settings: Settings, book: RuleBook) -> Self {
-        let room = Room::twice(&book);
+    pub(crate) fn with_rules(program: &'static str, settings: Settings, book: &RuleBook) -> Self {
+        Self::with_room(program, settings, book, Room::twice(book))
+    }
+
+    /// A program with these rules and room for others.
+    pub(crate) fn with_room(program: &'static str, settings: Settings, book: &RuleBook, room: Room) -> Self {
         let object = object::load(program, settings, room);
         let started = now();
         let twin = HostPlane::with_rules(settings, book.clone(), started);
         let config = settings.epoch_base;
         let mut rig = Self { object, program, twin, settings, config, room, started, packets: 0 };
-        rig.publish(&book);
+        rig.publish(book);
         rig
     }
 
@@ -129,6 +142,38 @@ impl Rig {
         let mut control: Array<&mut MapData, u64> = self.object.map_mut(map::CONTROL).unwrap().try_into().unwrap();
         control.set(0, self.config - self.settings.epoch_base, 0).unwrap();
         self.twin.switch(book.clone());
+    }
+
+    /// Makes the words and counters of a rule zero, as the tool does for a new one.
+    pub(crate) fn renew(&mut self, rule: u32) {
+        self.array(map::STATES).set(rule, Plain([0_u64; STATE_WORDS]), 0).unwrap();
+        let shards = Settings::counters_of(self.settings.shard_mask);
+        for shard in 0..shards {
+            let zero = Counters { counts: RuleCounts::default() };
+            self.array(map::COUNTERS).set(rule * shards + shard, Plain(zero), 0).unwrap();
+        }
+        self.twin.renew(rule);
+    }
+
+    /// What the kernel's flows that are stamped with a rule owe on the clock of this limit of it, which stands still:
+    /// bytes of their `rate`.
+    pub(crate) fn debts(&self, limit: &Limit, rule: u32) -> Vec<u64> {
+        let flows: Array<&MapData, Plain<[u64; SET_WORDS]>> = self.object.map(map::FLOWS).unwrap().try_into().unwrap();
+        let mut debts = Vec::new();
+        for set in 0..=self.settings.set_mask {
+            let Plain(set) = flows.get(&set, 0).unwrap();
+            let of_rule = |way: &usize| set[*way] != 0 && stamp::rule(set[STATES + 8 * way]) == rule;
+            debts.extend((0..WAYS).filter(of_rule).map(|way| bucket::debt(set[FULL_AT + way], limit.clock.v0)));
+        }
+        debts
+    }
+
+    /// What the kernel's packets of a rule owe to its total, whose clock stands still.
+    pub(crate) fn total_debt(&self, rule: u32) -> u64 {
+        let states: Array<&MapData, Plain<[u64; STATE_WORDS]>> =
+            self.object.map(map::STATES).unwrap().try_into().unwrap();
+        let Plain(words) = states.get(&rule, 0).unwrap();
+        bucket::debt(words[3], self.twin.maps().limits()[rule as usize].total.clock.v0)
     }
 
     /// Writes the half that the configuration's number says.
@@ -237,17 +282,13 @@ impl Rig {
     /// no more than the bytes that the clocks have counted meanwhile.
     pub(crate) fn assert_same_tables(&self) {
         let flows: Array<&MapData, Plain<[u64; SET_WORDS]>> = self.object.map(map::FLOWS).unwrap().try_into().unwrap();
-        let (started, now) = (self.started, now());
-        let counted = |limit: &Limit| limit.clock.at(now).wrapping_sub(limit.clock.at(started)) + 1;
-        let slack = self.twin.maps().limits().iter().map(|limits| counted(&limits.rate)).max().unwrap_or_default();
+        let slack = self.slack();
         for (index, set) in (0..=self.settings.set_mask).zip(self.twin.maps().flows()) {
             let Plain(kernel) = flows.get(&index, 0).unwrap();
             let host = words(set);
             for word in 0..SET_WORDS {
                 let same = match word {
-                    word if is_bucket(word) => {
-                        kernel[word].wrapping_sub(host[word]) <= slack || kernel[word] == host[word]
-                    }
+                    word if is_bucket(word) => kernel[word].wrapping_sub(host[word]) <= slack,
                     word if is_since(word) => (kernel[word] == 0) == (host[word] == 0),
                     _ => kernel[word] == host[word],
                 };
@@ -257,6 +298,39 @@ impl Rig {
                 assert!(!stamp::is_moving(kernel[STATES + 8 * way]), "set {index}, way {way} is being moved");
             }
         }
+    }
+
+    /// The same of all that rules keep: the words that their packets share, and the counters.
+    pub(crate) fn assert_same(&self) {
+        self.assert_same_tables();
+        let states: Array<&MapData, Plain<[u64; STATE_WORDS]>> =
+            self.object.map(map::STATES).unwrap().try_into().unwrap();
+        let slack = self.slack();
+        for (rule, state) in (0..).zip(self.twin.maps().states()) {
+            let Plain(kernel) = states.get(&rule, 0).unwrap();
+            let MoreBuckets { peak_full_at, pps_full_at } = &state.untracked_more;
+            let RuleState { untracked_full_at, total_full_at, device_total_full_at, .. } = state;
+            let host = [untracked_full_at, peak_full_at, pps_full_at, total_full_at, device_total_full_at];
+            for (word, (kernel, host)) in kernel.into_iter().zip(host.map(Native::load)).enumerate() {
+                let same = kernel.wrapping_sub(host) <= slack;
+                assert!(same, "rule {rule}, word {word}: {kernel:#x} in the kernel, {host:#x} here");
+            }
+            assert_eq!(self.counters_of(rule), self.twin.counters_of(rule), "counters of rule {rule}");
+        }
+    }
+
+    /// By how much the words of the kernel, whose clocks go on, may be ahead of the host's; 0 if all clocks stand still.
+    fn slack(&self) -> u64 {
+        let (started, now) = (self.started, now());
+        let counted = |limit: &Limit| match limit.clock.mult {
+            0 => 0,
+            _ => limit.clock.at(now).wrapping_sub(limit.clock.at(started)) + 1,
+        };
+        let limits = self.twin.maps().limits();
+        let counted = |of: &RuleLimits| {
+            [of.rate, of.peak, of.pps, of.total, of.device_total].iter().map(counted).max().unwrap_or_default()
+        };
+        limits.iter().map(counted).max().unwrap_or_default()
     }
 }
 

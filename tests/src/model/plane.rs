@@ -13,7 +13,7 @@ use shaper_common::{
     table::{self, FlowSet},
 };
 
-use super::rules::RuleBook;
+use super::rules::{HALF, RuleBook};
 
 /// An attachment.
 #[derive(Debug)]
@@ -26,11 +26,12 @@ pub struct HostPlane {
 #[derive(Debug)]
 pub struct Maps {
     settings: abi::Settings,
-    rules: RuleBook,
+    /// By the lowest bit of a configuration's number.
+    rules: [RuleBook; 2],
     flows: Vec<FlowSet>,
     states: Vec<RuleState>,
     now: AtomicU64,
-    config: u64,
+    config: AtomicU64,
 }
 
 impl HostPlane {
@@ -55,20 +56,31 @@ impl HostPlane {
             settings,
             flows: (0..=settings.set_mask).map(|_| FlowSet::default()).collect(),
             states: (0..each).map(|_| RuleState::default()).collect(),
-            rules,
+            rules: [0, 1].map(|half| rules.in_half(half)),
             now: AtomicU64::new(now),
-            config: settings.epoch_base,
+            config: AtomicU64::new(settings.epoch_base),
         };
         Self { maps, counters: (0..each).map(|_| RuleCounters::default()).collect() }
     }
 
     /// Puts other rules in force, as the tool does: under the next number.
     pub fn switch(&mut self, rules: RuleBook) {
-        let each = rules.limits.len();
+        let each = rules.limits.len().max(self.counters.len());
         self.maps.states.resize_with(each, RuleState::default);
         self.counters.resize_with(each, RuleCounters::default);
-        self.maps.rules = rules;
-        self.maps.config += 1;
+        let next = self.maps.config_number().wrapping_add(1);
+        self.maps.rules[next as usize & 1] = rules.in_half(next as u32 & 1);
+        self.maps.flip();
+    }
+
+    /// Makes the words and counters of a rule zero, as the tool does for a new one.
+    pub fn renew(&mut self, rule: u32) {
+        if let Some(state) = self.maps.states.get_mut(rule as usize) {
+            *state = RuleState::default();
+        }
+        if let Some(counters) = self.counters.get_mut(rule as usize) {
+            *counters = RuleCounters::default();
+        }
     }
 
     /// Sets the time in nanoseconds.
@@ -83,7 +95,8 @@ impl HostPlane {
 
     /// Changes the limit now, as the tool does.
     pub fn change(&mut self, bits_per_second: u64, burst: u64) {
-        let rate = &mut self.maps.rules.limits[DEFAULT_RULE as usize].rate;
+        let half = self.maps.half();
+        let rate = &mut self.maps.rules[half].limits[DEFAULT_RULE as usize].rate;
         *rate = rate.changed(bits_per_second, burst, Native::load(&self.maps.now));
     }
 
@@ -120,7 +133,7 @@ impl HostPlane {
     /// Bytes that the key's bucket holds now; the whole burst if the key is not in the table.
     #[must_use]
     pub fn level(&self, key: &Key) -> u64 {
-        let Limit { clock, burst } = self.maps.rules.limits[DEFAULT_RULE as usize].rate;
+        let Limit { clock, burst } = self.maps.limits()[DEFAULT_RULE as usize].rate;
         let tag = key.tag(&self.maps.settings.secret);
         let set = &self.maps.flows[(tag as u32 & self.maps.settings.set_mask) as usize];
         let v = clock.at(Native::load(&self.maps.now));
@@ -150,10 +163,31 @@ impl Maps {
         &self.flows
     }
 
-    /// The limits of the rules.
+    /// The limits of the rules in force.
     #[must_use]
     pub fn limits(&self) -> &[RuleLimits] {
-        &self.rules.limits
+        &self.rules[self.half()].limits
+    }
+
+    /// What the packets of each rule share.
+    #[must_use]
+    pub fn states(&self) -> &[RuleState] {
+        &self.states
+    }
+
+    /// Puts the other half in force, under the next number.
+    pub fn flip(&self) {
+        Native::add(&self.config, 1);
+    }
+
+    /// The number of the configuration in force.
+    #[must_use]
+    pub fn config_number(&self) -> u64 {
+        Native::load(&self.config)
+    }
+
+    fn half(&self) -> usize {
+        self.config_number() as usize & 1
     }
 }
 
@@ -190,15 +224,15 @@ impl From<&Decision<'_>> for Outcome {
 
 impl Rules for Maps {
     fn index(&self, half: u32) -> Option<&Index> {
-        self.rules.index(half)
+        self.rules[half as usize].index(half)
     }
 
     fn boundary(&self, at: u32) -> Option<&Boundary> {
-        self.rules.boundary(at)
+        self.rules[(at / HALF) as usize].boundary(at % HALF)
     }
 
     fn link(&self, at: u32) -> Option<&Link> {
-        self.rules.link(at)
+        self.rules[(at / HALF) as usize].link(at % HALF)
     }
 }
 
@@ -215,11 +249,11 @@ impl policy::Plane for Maps {
     }
 
     fn config(&self) -> u64 {
-        self.config
+        self.config_number()
     }
 
-    fn limits(&self, rule: u32, _: u64) -> Option<&RuleLimits> {
-        self.rules.limits.get(rule as usize)
+    fn limits(&self, rule: u32, config: u64) -> Option<&RuleLimits> {
+        self.rules[config as usize & 1].limits.get(rule as usize)
     }
 
     fn flows(&self, set: u32) -> Option<&FlowSet> {
