@@ -12,6 +12,7 @@ mod object;
 mod offload;
 mod overflow;
 mod random;
+mod random_rules;
 mod remark;
 mod rig;
 mod rules;

@@ -28,21 +28,21 @@ const FEATURES: [u8; 6] = [
 ];
 
 /// xorshift64* (Vigna, "An experimental exploration of Marsaglia's xorshift generators", 2016): the same in every run.
-struct Random(u64);
+pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
-    fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
         self.0 ^= self.0 >> 27;
         self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
     }
 
-    fn below(&mut self, n: usize) -> usize {
+    pub(crate) fn below(&mut self, n: usize) -> usize {
         (self.next() % n as u64) as usize
     }
 
-    fn chance(&mut self, one_in: usize) -> bool {
+    pub(crate) fn chance(&mut self, one_in: usize) -> bool {
         self.below(one_in) == 0
     }
 
@@ -58,7 +58,7 @@ impl Random {
         (0..len).map(|_| self.byte()).collect()
     }
 
-    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+    pub(crate) fn pick<T: Copy>(&mut self, from: &[T]) -> T {
         from[self.below(from.len())]
     }
 
@@ -103,7 +103,7 @@ impl Random {
         }
     }
 
-    fn frame(&mut self, link: Link) -> Vec<u8> {
+    pub(crate) fn frame(&mut self, link: Link) -> Vec<u8> {
         let network = self.network();
         let tags: Vec<u16> = match link {
             Link::Ethernet => {
@@ -151,12 +151,12 @@ impl Random {
         Rig::new(if egress { program::TC_EGRESS } else { program::TC_INGRESS }, settings, limits)
     }
 
-    fn action(&mut self) -> Action {
+    pub(crate) fn action(&mut self) -> Action {
         self.pick(&[Action::Drop, Action::Pass, Action::Dscp(8), Action::Ecn, Action::Mark(7)])
     }
 
     /// Perhaps offload, as no well-meaning kernel would describe it.
-    fn skb(&mut self, mut bytes: Vec<u8>) -> Skb {
+    pub(crate) fn skb(&mut self, mut bytes: Vec<u8>) -> Skb {
         bytes.truncate(LONGEST);
         let mut skb = Skb::plain(&bytes).acceptable();
         if self.chance(5) {
