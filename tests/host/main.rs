@@ -2,7 +2,7 @@
 //!
 //! From the bottom up: quantities as people type them ([`units`]), time and arithmetic ([`clock`], [`window`],
 //! [`throughput`], [`level`], [`contention`]), packets ([`parser`], [`key`], [`cost`]), the flow table ([`siphash`],
-//! [`table`], [`claim_races`]), the decision ([`policy`]) and the contract with the object ([`abi`]).
+//! [`table`], [`claim_races`], [`place`]), the decision ([`policy`]) and the contract with the object ([`abi`]).
 
 mod abi;
 mod claim_races;
@@ -13,6 +13,7 @@ mod key;
 mod layers;
 mod level;
 mod parser;
+mod place;
 mod policy;
 mod property;
 mod rules;

@@ -157,6 +157,12 @@ impl HostPlane {
 }
 
 impl Maps {
+    /// The constants.
+    #[must_use]
+    pub const fn settings(&self) -> &abi::Settings {
+        &self.settings
+    }
+
     /// The sets of the flow table.
     #[must_use]
     pub fn flows(&self) -> &[FlowSet] {
