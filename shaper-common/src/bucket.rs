@@ -91,8 +91,11 @@ pub fn cap<A: Atomics>(word: &AtomicU64, v: u64, burst: u64) {
     }
 }
 
-/// What a debt may exceed the burst by before nobody believes it: no clock of another CPU lags by so much.
-const DOUBT: u64 = 1 << 20;
+/// What debts of bytes, and of packets, may exceed twice the burst by before nobody believes them: no clock of another CPU
+/// lags by so much, nor do so many charges wait to be taken back.
+pub const DOUBT_BYTES: u64 = 1 << 20;
+/// See [`DOUBT_BYTES`].
+pub const DOUBT_PACKETS: u64 = 1 << 10;
 
 /// Empties a bucket that owes more than it could ever have been charged.
 ///
@@ -100,9 +103,9 @@ const DOUBT: u64 = 1 << 20;
 /// clock of a rule to which the way no longer belongs. What it writes means nothing on the present one. It may read as
 /// debts that no traffic has made; then the bucket is empty, and fills at its rate from now on.
 #[inline(always)]
-pub fn heal<A: Atomics>(word: &AtomicU64, v: u64, burst: u64) {
+pub fn heal<A: Atomics>(word: &AtomicU64, v: u64, burst: u64, doubt: u64) {
     let held = A::load(word);
-    if debt(held, v) > burst.wrapping_mul(2).wrapping_add(DOUBT) {
+    if debt(held, v) > burst.wrapping_mul(2).wrapping_add(doubt) {
         A::compare_exchange(word, held, v.wrapping_add(burst));
     }
 }

@@ -171,9 +171,10 @@ impl<'a> Layers<'a> {
     /// [`bucket::heal`] for the key's buckets.
     #[inline(always)]
     pub(crate) fn heal<A: Atomics>(&self) {
-        for layer in [&self.rate, &self.peak, &self.pps] {
+        let (bytes, packets) = (bucket::DOUBT_BYTES, bucket::DOUBT_PACKETS);
+        for (layer, doubt) in [(&self.rate, bytes), (&self.peak, bytes), (&self.pps, packets)] {
             if layer.on {
-                bucket::heal::<A>(layer.word, layer.v, layer.burst);
+                bucket::heal::<A>(layer.word, layer.v, layer.burst, doubt);
             }
         }
     }

@@ -210,16 +210,23 @@ pub fn judge<'a, L: Plane, P: Packet + ?Sized>(plane: &'a L, packet: &P) -> Deci
     let Some(set) = plane.flows(tag as u32 & settings.set_mask()) else { return lost };
     let known = table::find::<L::Atomics>(set, tag);
     let now = plane.now();
-    let (rule, way) = match (keying, known) {
-        (Keying::Single | Keying::ByRule, Some(way)) => (rule, Some(way)),
-        (Keying::Single, None) => {
+    // Whose rule the stamp names is certain only if the way is still the flow's behind the load.
+    let remembered = match (keying, known) {
+        (Keying::Cached, Some(way)) => {
+            let held = L::Atomics::load(&set.state[way].rule);
+            let is_own = stamp::is_of(held, config) && L::Atomics::load(&set.tags[way]) == tag;
+            is_own.then_some(stamp::rule(held))
+        }
+        _ => None,
+    };
+    let (rule, way) = match (keying, known, remembered) {
+        (_, Some(way), Some(rule)) => (rule, Some(way)),
+        (Keying::Single | Keying::ByRule, Some(way), None) => (rule, Some(way)),
+        (Keying::Single, None, _) => {
             let Some(limits) = plane.limits(rule, config) else { return lost };
             (rule, plane.claim(set, &Newcomer { tag, key: &key, now }, limits.rate.clock.at(now), config))
         }
-        (Keying::Cached, Some(way)) if stamp::is_of(L::Atomics::load(&set.state[way].rule), config) => {
-            (stamp::rule(L::Atomics::load(&set.state[way].rule)), Some(way))
-        }
-        (Keying::Cached | Keying::ByRule, known) => {
+        (Keying::Cached | Keying::ByRule, known, _) => {
             let mut seeker = Seeker { words: key, tag, now, config: config as u32, rule };
             if matches!(keying, Keying::Cached) {
                 plane.assign(&mut seeker);
@@ -247,7 +254,7 @@ pub fn judge<'a, L: Plane, P: Packet + ?Sized>(plane: &'a L, packet: &P) -> Deci
                 let word = &set.full_at[way];
                 let answer = rate_alone::<L>(word, v, burst, cost);
                 if !single && matches!(answer.verdict(), Verdict::Drop) {
-                    bucket::heal::<L::Atomics>(word, v, burst);
+                    bucket::heal::<L::Atomics>(word, v, burst, bucket::DOUBT_BYTES);
                 }
                 answer
             }
