@@ -40,8 +40,6 @@ const RATE: u64 = 8_000_000_000;
 const BURST: u64 = 20_000;
 /// What the default's clock reads: it has been running for long.
 const RUNNING: u64 = 1 << 55;
-/// What a debt may be, beyond twice the burst, before nobody believes it.
-const DOUBT: u64 = 1 << 20;
 /// What the flow owes when a test begins, in packets of [`SIZE`].
 const OWED: u64 = 7;
 const SIZE: u64 = 1000;
@@ -123,16 +121,25 @@ struct Shape {
 
 impl World {
     fn new(shape: &Shape, overflow: abi::Overflow) -> Self {
-        let settings =
-            Settings { keying: Keying::Cached as u8, features: feature::RATE, overflow: overflow as u8, ..SETTINGS };
+        let rules = [1, 2].map(|slot| limits(slot, shape.ahead[slot as usize - 1], shape.burst[slot as usize - 1]));
+        Self::with_rules(rules, shape.known, overflow)
+    }
+
+    fn with_rules(rules: [RuleLimits; 2], known: bool, overflow: abi::Overflow) -> Self {
+        let settings = Settings {
+            keying: Keying::Cached as u8,
+            features: feature::RATE | feature::PPS,
+            overflow: overflow as u8,
+            ..SETTINGS
+        };
         let default = limits(0, 0, BURST);
         let of_port = |slot: u32, port| Ruled {
             slot,
             matches: Match { ports: Ports::Source(PortRange { first: port, last: port }), ..Match::default() },
-            limits: limits(slot, shape.ahead[slot as usize - 1], shape.burst[slot as usize - 1]),
+            limits: rules[slot as usize - 1],
         };
         let second = RuleBook::new(default, &[of_port(1, FLOW), of_port(2, OTHER)], Direction::Ingress);
-        let first = if shape.known {
+        let first = if known {
             second.followed_by(default, &[], Direction::Ingress)
         } else {
             let mut limits = vec![RuleLimits::default(); 3];
@@ -237,7 +244,7 @@ fn assert_fills(world: &World, flow: u16, shape: &Shape, case: &str) {
     let longest = match ahead.min(ahead.wrapping_neg()) {
         // One clock, but perhaps a larger burst.
         0 => burst + SIZE,
-        1..=NEAR => 2 * burst + DOUBT,
+        1..=NEAR => 2 * burst + bucket::DOUBT_BYTES,
         _ => burst,
     };
     let outcome = world.packet::<Native>(1, longest, flow, burst);
@@ -413,6 +420,39 @@ fn a_processor_that_has_slept_through_many_changes_costs_at_most_a_burst() {
             let case = format!("step {step}, {shape:?}");
             finish(&world, &shape, passed.get() + u64::from(first), &case);
         }
+    }
+}
+
+#[test]
+fn no_packet_of_a_blocked_flow_passes_by_the_rule_of_the_flow_that_takes_its_way() {
+    let nothing = |id, features| RuleLimits { features, ..limits(id, 1 << 45, BURST) };
+    for step in 0.. {
+        let rules = [nothing(1, feature::BLOCK), nothing(2, 0)];
+        let world = World::with_rules(rules, true, abi::Overflow::Closed);
+        world.crowd(1);
+        assert!(!world.passes(1, 0, FLOW));
+        let between = {
+            let world = world.clone();
+            move || assert!(world.passes(1, 0, OTHER), "it is not limited")
+        };
+        let Some(passed) = race(&world, 1, FLOW, step, between) else {
+            assert!(step > 5, "a look at the table has more steps than {step}");
+            break;
+        };
+        assert!(!passed, "step {step}");
+    }
+}
+
+#[test]
+fn a_debt_of_packets_that_none_can_have_made_is_an_empty_bucket() {
+    let pps = Limit { burst: 50, ..limits(1, 0, 0).rate };
+    let rule = RuleLimits { pps, features: feature::PPS, ..limits(1, 0, BURST) };
+    for (owed, longest) in [(50, 50), (100, 100), (50_000, 50), (1 << 20, 50), (1 << 41, 50)] {
+        let world = World::with_rules([rule, rule], true, abi::Overflow::Closed);
+        assert!(world.passes(1, 0, FLOW));
+        Native::store(&world.set().state[0].more.pps_full_at, pps.clock.at(0) + owed);
+        assert!(!world.passes(1, 0, FLOW), "a debt of {owed}");
+        assert!(world.passes(1, longest, FLOW), "a debt of {owed}");
     }
 }
 
