@@ -444,6 +444,62 @@ fn no_packet_of_a_blocked_flow_passes_by_the_rule_of_the_flow_that_takes_its_way
 }
 
 #[test]
+fn every_packet_that_passes_during_a_claim_is_owed_by_one_of_the_two_flows() {
+    // The other buckets of a way are words of their own: what was full a step ago may owe now.
+    let rule = |id| {
+        let pps = Limit { burst: 50, ..limits(id, 0, 0).rate };
+        RuleLimits { pps, features: feature::PPS, ..limits(id, 0, BURST) }
+    };
+    for (first, second) in [(FLOW, OTHER), (OTHER, FLOW)] {
+        for step in 0.. {
+            let world = World::with_rules([rule(1), rule(2)], true, abi::Overflow::Closed);
+            world.crowd(1);
+            let way = &world.set().state[table::WAYS - 1].more.pps_full_at;
+            assert!(world.passes(1, 0, FLOW));
+            Native::store(way, 0);
+            let passed = Rc::new(Cell::new(0));
+            let between = {
+                let (world, passed) = (world.clone(), Rc::clone(&passed));
+                move || passed.set(passed.get() + u64::from(world.passes(1, 0, second)))
+            };
+            let Some(one) = race(&world, 1, first, step, between) else { break };
+            let owed = bucket::debt(Native::load(way), rule(1).pps.clock.at(0));
+            let case = format!("flow {first}, and {second} before step {step}");
+            assert_eq!(owed, passed.get() + u64::from(one), "{case}");
+            assert!(owed > 0, "{case}");
+            world.check(&case);
+        }
+    }
+}
+
+#[test]
+fn a_flow_that_has_just_come_is_not_emptied_by_one_that_saw_its_predecessor() {
+    // Both are the default's, and full: but for the tag the way looks the same.
+    let (predecessor, new) = (5, 6);
+    for ahead in [1000, BURST / 2, BURST, 1 << 30, 1 << 41] {
+        for step in 0.. {
+            let shape = Shape { ahead: [ahead, ahead], burst: [BURST, BURST], known: true };
+            let world = World::new(&shape, abi::Overflow::Closed);
+            world.crowd(1);
+            assert!(world.passes(1, 0, predecessor));
+            Native::store(&world.set().full_at[table::WAYS - 1], limits(0, 0, BURST).rate.clock.at(0));
+            let between = {
+                let world = world.clone();
+                // It takes the way, and is charged nothing.
+                move || assert_eq!(world.packet::<Native>(1, 0, new, BURST + 1).verdict, Verdict::Drop)
+            };
+            let Some(passed) = race(&world, 1, OTHER, step, between) else { break };
+            let case = format!("step {step}, {ahead} ahead");
+            world.check(&case);
+            // One that passed has had the way, or has been charged to it.
+            if !passed && world.packet::<Native>(1, 0, new, BURST + 1).tracked {
+                assert_eq!(world.drain(new), BURST / SIZE, "{case}");
+            }
+        }
+    }
+}
+
+#[test]
 fn a_debt_of_packets_that_none_can_have_made_is_an_empty_bucket() {
     let pps = Limit { burst: 50, ..limits(1, 0, 0).rate };
     let rule = RuleLimits { pps, features: feature::PPS, ..limits(1, 0, BURST) };
