@@ -466,7 +466,7 @@ fn every_kind_of_debt_goes_along_if_both_rules_have_such_a_limit() {
     assert_eq!(outcomes, [Reason::Conform, Reason::Rate, Reason::Peak, Reason::Peak]);
     rig.assert_same();
     // A rule without a peak forgets it; the next one finds it full, and the rest as it was.
-    let no_peak = limits(2, feature::RATE | feature::PPS, of(2, 4, 0, 5));
+    let no_peak = limits(2, feature::RATE | feature::PPS, of(2, 4, 9, 5));
     let third = follow(&second, no_peak);
     rig.switch(&third);
     assert_eq!(outcome(&mut rig), Reason::Conform);
