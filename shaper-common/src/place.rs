@@ -199,13 +199,19 @@ impl<'a, L: Plane> RuleClocks<'a, L> {
             if stamp::is_moving(held) {
                 continue;
             }
-            if L::Atomics::load(&set.tags[way]) != self.seeker.tag {
+            // A packet that is late is not to take the flow back to a rule that is not in force any more.
+            if stamp::is_newer(held, self.seeker.config.into()) || L::Atomics::load(&set.tags[way]) != self.seeker.tag {
                 return false;
             }
             let stays = stamp::rule(held) == stamp::rule(self.stamp);
             let next = if stays { self.stamp } else { stamp::moving(self.stamp) };
             if L::Atomics::compare_exchange(&state.rule, held, next) != held {
                 continue;
+            }
+            // A program that knows no rules may have taken the way for another flow, and then left the stamp as it was.
+            if L::Atomics::load(&set.tags[way]) != self.seeker.tag {
+                L::Atomics::store(&state.rule, held);
+                return false;
             }
             if stays {
                 self.cap(&set.full_at[way], state);

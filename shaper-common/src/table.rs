@@ -25,7 +25,7 @@ pub const WAYS: usize = 8;
 pub const EMPTY: u64 = 0;
 
 /// How often a set is searched for a way to take before the flow counts as untracked.
-const CLAIM_TRIES: u32 = 3;
+const CLAIM_TRIES: u32 = 8;
 
 /// Eight flows whose tags hash to the same set: 1024 bytes, so that a set never crosses a page.
 ///
@@ -151,6 +151,14 @@ pub mod stamp {
         word >> 32 == config & (u32::MAX >> 1) as u64
     }
 
+    /// Whether the rule was found under a configuration that followed this one: the numbers are serial (RFC 1982).
+    #[inline(always)]
+    #[must_use]
+    pub const fn is_newer(word: u64, config: u64) -> bool {
+        let ahead = (word >> 32).wrapping_sub(config) & (u32::MAX >> 1) as u64;
+        ahead != 0 && ahead < 1 << 30
+    }
+
     /// The word of a way that is being moved to what this word says.
     #[inline(always)]
     #[must_use]
@@ -218,8 +226,9 @@ pub fn claim<A: Atomics>(set: &FlowSet, newcomer: &Newcomer<'_>, clocks: &impl C
             }
             continue;
         };
-        // The way's rule changes, and with it what its words mean: nobody else touches it until it has changed.
-        if A::compare_exchange(&state.rule, stamp, stamp::moving(new)) != stamp {
+        // The way's rule changes, and with it what its words mean: nobody else touches it until it has changed. One that
+        // another CPU moves is not to be moved: that CPU would not find it as it left it.
+        if stamp::is_moving(stamp) || A::compare_exchange(&state.rule, stamp, stamp::moving(new)) != stamp {
             continue;
         }
         let taken = A::load(&set.tags[way]) == held && take::<A>(set, way, &found, newcomer, clocks);

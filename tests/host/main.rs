@@ -18,6 +18,7 @@ mod policy;
 mod property;
 mod rules;
 mod siphash;
+mod stamps;
 mod table;
 mod throughput;
 mod units;

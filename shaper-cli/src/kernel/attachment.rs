@@ -147,14 +147,27 @@ impl Attachment {
             }
             directory.promote(entry::PROGRAM)?;
         } else {
+            if self.next.is_some() {
+                // It may have run beside this one, and have stamped flows with what it did not stay to limit.
+                self.outdate_stamps()?;
+            }
+            let Self { directory, .. } = &*self;
             for name in REPLACEABLE {
                 directory.unpin(&directory.next(name))?;
             }
             directory.unpin(&directory.next(entry::PROGRAM))?;
         }
-        self.pinned = owner.program_id;
+        self.pinned = self.owner.program_id;
         self.next = None;
         self.other = None;
+        Ok(())
+    }
+
+    /// Gives the configuration in force the next number that leaves it where it is: every flow is looked up anew.
+    pub(super) fn outdate_stamps(&mut self) -> Result<()> {
+        let epoch = self.epoch.wrapping_add(2);
+        self.maps.control.update(0, &Control { epoch }).map_err(Error::io("renew the configuration's number"))?;
+        self.epoch = epoch;
         Ok(())
     }
 

@@ -5,7 +5,9 @@
 //! filter. A table of another size is filled first ([`super::carry`]). Only a change of hook or order has to run both programs for a moment, since the kernel
 //! cannot swap them in one step: packets are then charged twice, never not at all.
 
-use shaper_common::abi::{Control, RuleState, map};
+use std::sync::atomic::{Ordering, fence};
+
+use shaper_common::abi::{Control, Keying, RuleState, map};
 
 use super::{
     attachment::{Attachment, Holder, half, publish},
@@ -51,6 +53,12 @@ pub(super) fn change(
         .ok_or_else(|| pin::unusable(directory.path(), "vanished while it was changed"))?;
     attachment.settle()?;
     replaced?;
+    if old.keying == Keying::Single && attachment.record().keying != Keying::Single {
+        // A packet that was on its way through the old program knows no stamps: it may have taken a way for its flow and
+        // left it stamped with the rule of another one.
+        sys::wait_for_programs();
+        attachment.outdate_stamps()?;
+    }
     Ok(attachment)
 }
 
@@ -61,6 +69,8 @@ fn switch_limits(attachment: &mut Attachment, record: Record, draft: Draft) -> R
     let epoch = attachment.epoch.wrapping_add(1);
     sys::wait_for_programs();
     publish(&attachment.maps, half(owner.epoch_base, epoch), draft, &old, &owner)?;
+    // What was written into the maps is there before the number says so.
+    fence(Ordering::SeqCst);
     attachment.maps.control.update(0, &Control { epoch }).map_err(Error::io("switch the configuration"))?;
     attachment.owner = owner;
     attachment.epoch = epoch;

@@ -28,13 +28,15 @@ pub(super) const REPLACEABLE: [&str; 7] = [FLOWS, RULES, STATES, COUNTERS, BOUND
 
 /// Elements of the maps whose size depends on the rules.
 pub(super) fn sizes(room: &Room) -> [(&'static str, u32); 6] {
+    // A room that no map can have is that of a record that somebody has made up.
+    let twice = |n: u32| n.saturating_mul(2);
     [
-        (RULES, 2 * room.rules),
+        (RULES, twice(room.rules)),
         (STATES, room.rules),
-        (COUNTERS, room.rules * Settings::counters_of(room.shard_mask)),
-        (BOUNDARIES, 2 * room.boundaries),
-        (LINKS, 2 * room.links),
-        (TEXT, 2 * room.text),
+        (COUNTERS, room.rules.saturating_mul(Settings::counters_of(room.shard_mask))),
+        (BOUNDARIES, twice(room.boundaries)),
+        (LINKS, twice(room.links)),
+        (TEXT, twice(room.text)),
     ]
 }
 

@@ -90,12 +90,12 @@ fn slots(rules: &[Rule], old: Option<&Record>, next_id: &mut u32) -> Vec<Slot> {
     let held: HashMap<&str, Slot> = old.map_or_else(HashMap::new, |old| {
         old.config.rules.iter().map(|rule| rule.name.as_str()).zip(old.slots.iter().copied()).collect()
     });
-    let mut taken: HashSet<u32> =
-        rules.iter().filter_map(|rule| held.get(rule.name.as_str())).map(|s| s.slot).collect();
-    // A place that was never used first: flows may still be stamped with a rule that is gone.
-    let highest = old.map_or(1, |old| old.room.rules);
-    let used = old.map_or(0, |old| old.slots.iter().map(|slot| slot.slot).max().unwrap_or(0));
-    let mut free = (used + 1..highest).chain(1..=used).chain(highest.max(used + 1)..);
+    // No place that is in use: what the rule there has counted counts until the switch.
+    let mut taken: HashSet<u32> = held.values().map(|slot| slot.slot).collect();
+    // One behind all that are in use first: flows may still be stamped with a rule that is gone.
+    let used = taken.iter().copied().max().unwrap_or(0);
+    let room = old.map_or(1, |old| old.room.rules);
+    let mut free = (used + 1..room).chain(1..=used).chain(room.max(used + 1)..);
     rules
         .iter()
         .map(|rule| {
@@ -185,12 +185,19 @@ pub(super) fn read(maps: &Maps, half: u32, record: &mut Record) -> Result<Result
     }
     text.truncate(len);
     Ok(match serde_json::from_slice::<Vec<Stored<Rule>>>(&text) {
+        Ok(stored) if !are_sound(&stored, &record.room) => Err("has rules where there is no room for them".into()),
         Ok(stored) => {
             (record.slots, record.config.rules) = stored.into_iter().map(|Stored { slot, rule }| (slot, rule)).unzip();
             Ok(())
         }
         Err(error) => Err(format!("has damaged rules: {error}")),
     })
+}
+
+/// Whether every rule has a place of its own.
+fn are_sound(stored: &[Stored<Rule>], room: &Room) -> bool {
+    let mut taken = HashSet::new();
+    stored.iter().all(|Stored { slot, .. }| (1..room.rules).contains(&slot.slot) && taken.insert(slot.slot))
 }
 
 /// The configuration in force, as the data plane looks it up.

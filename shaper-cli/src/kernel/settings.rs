@@ -1,5 +1,7 @@
 //! From what was asked for to the constants of a program.
 
+use std::fs;
+
 use shaper_common::{
     abi::{Keying, Settings, feature},
     packet::Link,
@@ -47,10 +49,16 @@ pub(super) fn settings(record: &Record, epoch_base: u64) -> Settings {
     }
 }
 
-/// Processors that there may be.
+/// One more than the highest number a processor may have: numbers may have gaps.
 pub(super) fn processors() -> u32 {
+    let list = fs::read_to_string("/sys/devices/system/cpu/possible").unwrap_or_default();
     // Where that cannot be told, they share one counter.
-    aya::util::nr_cpus().ok().and_then(|cpus| u32::try_from(cpus).ok()).unwrap_or(u32::MAX >> 1)
+    highest(&list).and_then(|number| number.checked_add(1)).unwrap_or(u32::MAX >> 1)
+}
+
+/// The highest number in a list like `0-3,8-11`.
+fn highest(list: &str) -> Option<u32> {
+    list.trim().split([',', '-']).map(|number| number.parse().ok()).max()?
 }
 
 /// Whether two programs find a packet's bucket under the same tag.
@@ -104,6 +112,13 @@ fn features(limits: &Limits, of_total: u8) -> u8 {
 mod tests {
     use super::*;
     use crate::plan::example;
+
+    #[test]
+    fn numbers_of_processors_may_have_gaps() {
+        for (list, expected) in [("0\n", Some(0)), ("0-3\n", Some(3)), ("0-3,8-11", Some(11)), ("", None)] {
+            assert_eq!(highest(list), expected, "{list}");
+        }
+    }
 
     #[test]
     fn each_limit_has_its_feature() {
