@@ -230,8 +230,13 @@ fn shapes() -> Vec<Shape> {
 
 /// A world in which the flow owes [`OWED`] packets to the default's bucket.
 fn in_debt(shape: &Shape) -> World {
+    in_debt_under(shape, 0)
+}
+
+/// The same, in the configuration of this number.
+fn in_debt_under(shape: &Shape, config: u64) -> World {
     let world = World::new(shape, abi::Overflow::Closed);
-    (0..OWED).for_each(|_| assert!(world.passes(0, 0, FLOW)));
+    (0..OWED).for_each(|_| assert!(world.passes(config, 0, FLOW)));
     world
 }
 
@@ -401,22 +406,25 @@ fn a_claim_across_clocks_and_a_charge_of_the_flow_that_is_forgotten_cost_at_most
     }
 }
 
+/// A number of a configuration, five before that under which packets come in the end; the numbers begin anew meanwhile.
+const ASLEEP: u64 = (1 << 31) - 4;
+
 #[test]
 fn a_processor_that_has_slept_through_many_changes_costs_at_most_a_burst() {
     // Its number of the configuration differs in more than the last bit; the halves are what they are now.
     for shape in shapes().into_iter().filter(|shape| shape.known) {
         for step in 0.. {
-            let world = in_debt(&shape);
+            let world = in_debt_under(&shape, ASLEEP);
             let passed = Rc::new(Cell::new(0));
             let between = {
                 let (world, passed) = (world.clone(), Rc::clone(&passed));
                 move || {
-                    let configs = [1, 2, 3, 4, 5];
-                    let more = configs.iter().filter(|config| world.passes(**config, 0, FLOW)).count() as u64;
+                    let configs = ASLEEP + 1..=ASLEEP + 5;
+                    let more = configs.filter(|config| world.passes(*config, 0, FLOW)).count() as u64;
                     passed.set(passed.get() + more);
                 }
             };
-            let Some(first) = race(&world, 0, FLOW, step, between) else { break };
+            let Some(first) = race(&world, ASLEEP, FLOW, step, between) else { break };
             let case = format!("step {step}, {shape:?}");
             finish(&world, &shape, passed.get() + u64::from(first), &case);
         }
