@@ -251,3 +251,57 @@ impl Rules for Book {
         self.links.look(at as usize)
     }
 }
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+mod tests {
+    use super::*;
+    use crate::{
+        model::{Limits, Match},
+        state::example,
+    };
+
+    fn rule(name: &str) -> Rule {
+        Rule { name: name.to_owned(), matches: Match::default(), per: None, limits: Limits::default() }
+    }
+
+    /// The places and numbers of rules with these names, after those in `old`.
+    fn placed(names: &[&str], old: Option<&Record>) -> Record {
+        let mut record = example::record();
+        record.config.rules = names
+            .iter()
+            .map(|name| {
+                let nets = vec![format!("10.0.0.{}/32", name.len()).parse().unwrap()];
+                Rule { matches: Match { nets, ..Match::default() }, ..rule(name) }
+            })
+            .collect();
+        assert!(draft(&mut record, old).is_ok());
+        record
+    }
+
+    fn places(record: &Record) -> Vec<(u32, u32)> {
+        record.slots.iter().map(|slot| (slot.slot, slot.id)).collect()
+    }
+
+    #[test]
+    fn a_rule_keeps_its_place_and_no_other_gets_one_that_is_in_use() {
+        let first = placed(&["a", "bb"], None);
+        assert_eq!(places(&first), [(1, 1), (2, 2)]);
+        let renamed = placed(&["ccc", "bb"], Some(&first));
+        assert_eq!(places(&renamed), [(3, 3), (2, 2)], "the place of `a` is in use until the switch");
+        let next = placed(&["bb", "dddd", "ccc"], Some(&renamed));
+        assert_eq!(places(&next), [(2, 2), (4, 4), (3, 3)]);
+    }
+
+    #[test]
+    fn rules_that_have_no_place_are_not_believed() {
+        let stored = |slots: &[u32]| -> Vec<Stored<Rule>> {
+            slots.iter().map(|&slot| Stored { slot: Slot { slot, id: 1 }, rule: rule("r") }).collect()
+        };
+        let room = Room { rules: 4, ..Room::least(1) };
+        assert!(are_sound(&stored(&[1, 3, 2]), &room));
+        for bad in [[0, 1, 2], [1, 1, 2], [1, 2, 4], [1, 2, u32::MAX]] {
+            assert!(!are_sound(&stored(&bad), &room), "{bad:?}");
+        }
+    }
+}
