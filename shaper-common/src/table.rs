@@ -25,7 +25,7 @@ pub const WAYS: usize = 8;
 pub const EMPTY: u64 = 0;
 
 /// How often a set is searched for a way to take before the flow counts as untracked.
-const CLAIM_TRIES: u32 = 8;
+const CLAIM_TRIES: u32 = 3;
 
 /// Eight flows whose tags hash to the same set: 1024 bytes, so that a set never crosses a page.
 ///
