@@ -4,8 +4,10 @@ use clap::Args;
 
 use super::{DirectionChoice, value};
 
-/// Most bytes of a packet, GSO packets included.
-const LARGEST: u32 = 1 << 20;
+/// Least bytes of a packet that is asked about: headers of any kind fit in.
+const LEAST: u32 = 64;
+/// Most bytes of a packet on a wire.
+const MOST: u32 = 65_535;
 
 /// `shaper explain`: what would happen to a packet.
 #[derive(Clone, Debug, PartialEq, Eq, Args)]
@@ -25,8 +27,10 @@ pub struct Explain {
     /// Protocol, source and destination, like 'udp 10.20.0.7:53 > 192.0.2.9:4000'
     #[arg(required = true, value_name = "PACKET")]
     pub packet: Vec<String>,
-    /// Bytes of its frame, Ethernet header included, 1 to 1048576
-    #[arg(long, default_value_t = 1514, value_parser = value::number(1_u32, LARGEST), allow_hyphen_values = true,
+    /// Bytes of its frame, Ethernet header included, 64 to 65535
+    ///
+    /// A GSO packet is charged as the packets that it becomes on the wire: ask about one of those.
+    #[arg(long, default_value_t = 1514, value_parser = value::number(LEAST, MOST), allow_hyphen_values = true,
           value_name = "N")]
     pub bytes: u32,
     /// Only this direction [default: all that are attached]

@@ -30,7 +30,7 @@ pub use self::{
     explain::Explain,
     flows::{Flows, Sort},
     limits::LimitArgs,
-    rule::{Rule, RuleAdd, RuleCommand, RuleDel, RuleList, RuleReplace, RuleWords},
+    rule::{Rule, RuleCommand, RuleDel, RuleEdit, RuleList, RuleWords},
     save::Save,
     set::Set,
     stats::Stats,

@@ -17,24 +17,10 @@ pub struct Rule {
 #[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
 pub enum RuleCommand {
     /// Limit what a rule matches
-    Add(RuleAdd),
-    /// Give a rule other limits; its name, match and age stay
-    Replace(RuleReplace),
-    /// Take a rule away
-    Del(RuleDel),
-    /// Show the rules
-    List(RuleList),
-}
-
-/// `shaper rule add`.
-#[derive(Clone, Debug, PartialEq, Eq, Args)]
-#[command(group(ArgGroup::new("limit").args(["rate", "pps", "total", "block", "unlimited"]).required(true).multiple(true)))]
-#[command(override_usage = "\
+    #[command(override_usage = "\
     shaper rule add [OPTIONS] <--rate|--pps|--total|--block|--unlimited>
                           <DEV> [CIDR]...")]
-#[command(mut_arg("total", |arg| arg.help(TOTAL)), mut_arg("block", |arg| arg.help(BLOCK)))]
-#[command(mut_arg("unlimited", |arg| arg.help(UNLIMITED).conflicts_with_all(["total", "total_burst"])))]
-#[command(after_help = "\
+    #[command(after_help = "\
 Examples:
   shaper rule add eth0 10.20.0.0/16 --rate 20mbit --per src
   shaper rule add eth0 10.20.0.0/16 2001:db8:20::/48 --name guests --rate 20mbit
@@ -45,43 +31,31 @@ Examples:
 The longest prefix that matches wins; among equal ones the rule that names
 ports, then the one that names a protocol, then the older. What no rule matches
 has the limits of the attachment.")]
-pub struct RuleAdd {
-    /// Device, like eth0
-    #[arg(value_name = "DEV")]
-    pub dev: String,
-    /// Which rule.
-    #[command(flatten)]
-    pub words: RuleWords,
-    /// What gets a bucket of its own, as in attach [default: as the attachment]
-    #[arg(long, value_name = "KEY")]
-    pub per: Option<Per>,
-    /// Limits.
-    #[command(flatten)]
-    pub limits: LimitArgs,
-    /// Only this direction [default: all that are attached]
-    #[arg(long, value_enum, hide_possible_values = true, value_name = "ingress|egress|both")]
-    pub direction: Option<DirectionChoice>,
-    /// Say what would change, and change nothing
-    #[arg(long)]
-    pub dry_run: bool,
-}
-
-/// `shaper rule replace`.
-#[derive(Clone, Debug, PartialEq, Eq, Args)]
-#[command(group(ArgGroup::new("limit").args(["rate", "pps", "total", "block", "unlimited"]).required(true).multiple(true)))]
-#[command(override_usage = "\
+    Add(RuleEdit),
+    /// Give a rule other limits; its name, match and age stay
+    #[command(override_usage = "\
     shaper rule replace [OPTIONS] <--rate|--pps|--total|--block|--unlimited>
                           <DEV> [CIDR]...")]
-#[command(mut_arg("total", |arg| arg.help(TOTAL)), mut_arg("block", |arg| arg.help(BLOCK)))]
-#[command(mut_arg("unlimited", |arg| arg.help(UNLIMITED).conflicts_with_all(["total", "total_burst"])))]
-#[command(after_help = "\
+    #[command(after_help = "\
 Examples:
   shaper rule replace eth0 --name guests --rate 30mbit --per src
   shaper rule replace eth0 10.20.0.0/16 --rate 30mbit --total 5gbit
 
 The rule is found by its name, or by all of what it matches. Options that are
 not named go back to their defaults; counters and levels stay.")]
-pub struct RuleReplace {
+    Replace(RuleEdit),
+    /// Take a rule away
+    Del(RuleDel),
+    /// Show the rules
+    List(RuleList),
+}
+
+/// `shaper rule add` and `shaper rule replace`.
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+#[command(group(ArgGroup::new("limit").args(["rate", "pps", "total", "block", "unlimited"]).required(true).multiple(true)))]
+#[command(mut_arg("total", |arg| arg.help(TOTAL)), mut_arg("block", |arg| arg.help(BLOCK)))]
+#[command(mut_arg("unlimited", |arg| arg.help(UNLIMITED).conflicts_with_all(["total", "total_burst"])))]
+pub struct RuleEdit {
     /// Device, like eth0
     #[arg(value_name = "DEV")]
     pub dev: String,

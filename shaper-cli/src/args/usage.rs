@@ -27,9 +27,11 @@ pub enum Stop {
 ///
 /// If there is nothing to do, or the command line is wrong.
 pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Cli, Stop> {
-    // An arrow would be taken for an option; it means something only between the addresses of a packet.
-    let arrow = |word: OsString| if word == "->" { "to".into() } else { word };
-    let args: Vec<OsString> = args.into_iter().map(arrow).collect();
+    let mut args: Vec<OsString> = args.into_iter().collect();
+    // An arrow between the addresses of a packet would be taken for an option.
+    if let Some(explain) = args.iter().position(|word| word == "explain") {
+        args[explain..].iter_mut().filter(|word| *word == "->").for_each(|word| *word = "to".into());
+    }
     // The program's own name may be what it likes.
     let unreadable = args.iter().skip(1).find(|word| word.to_str().is_none());
     if let Some(word) = unreadable {
@@ -340,9 +342,9 @@ mod tests {
             ("stats --rule a --all", "`--rule`: cannot go with `--all`", "leave out one of the two"),
             ("explain eth0", "`PACKET`: missing", "usage: shaper explain <DEV> <PACKET>..."),
             (
-                "explain eth0 udp 10.0.0.7:53 > 192.0.2.9:4000 --bytes 0",
-                "`--bytes`: `0` is not a whole number in range",
-                "write 1 to 1048576",
+                "explain eth0 udp 10.0.0.7:53 > 192.0.2.9:4000 --bytes 63",
+                "`--bytes`: `63` is not a whole number in range",
+                "write 64 to 65535",
             ),
             (
                 "status --dry-run",

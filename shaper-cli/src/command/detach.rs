@@ -1,13 +1,12 @@
 //! `shaper detach`.
 
-use super::session::Session;
+use super::{removal::Removal, session::Session};
 use crate::{
     args::{Detach, DirectionChoice},
     error::Result,
     kernel::Host,
     model::Direction,
     plan::Which,
-    render,
 };
 
 pub(super) fn run(args: &Detach, session: &mut Session<'_>) -> Result<()> {
@@ -25,44 +24,18 @@ pub(super) fn run(args: &Detach, session: &mut Session<'_>) -> Result<()> {
         }
         host => session.select(host.as_ref(), Which::All, args.dev.as_deref(), args.direction)?,
     };
+    let removal = Removal { found, damaged };
     let verbose = session.verbose;
-    let (Some(mut host), false) = (host, found.is_empty() && damaged.is_empty()) else {
+    let (Some(mut host), false) = (host, removal.is_empty()) else {
         return session.print(|out| writeln!(out, "nothing is attached"));
     };
     if args.dry_run {
         drop(host);
-        return session.print(|out| {
-            found.iter().try_for_each(|found| render::would_detach(found, verbose, out))?;
-            let mut damaged = damaged.iter().map(|damage| (&damage.dev, damage.direction));
-            damaged.try_for_each(|(dev, way)| writeln!(out, "would remove what is left of {dev} {way}"))
-        });
+        return session.print(|out| removal.would_go(verbose, out));
     }
-    // One that resists does not keep the others.
-    let mut detached = Vec::new();
-    let mut cleared = Vec::new();
-    let mut failures = Vec::new();
-    for found in &found {
-        match host.detach(found) {
-            Ok(()) => detached.push(found),
-            Err(error) => failures.push(error),
-        }
-    }
-    for damage in &damaged {
-        match host.clear(damage) {
-            Ok(()) => cleared.push(damage),
-            Err(error) => failures.push(error),
-        }
-    }
-    let failure = failures.pop();
-    for earlier in failures {
-        session.say("error", &earlier.to_string());
-    }
+    let (gone, failure) = removal.carry_out(&mut host, session);
     session.say_notices(Some(&host));
     drop(host);
-    session.print(|out| {
-        detached.iter().try_for_each(|found| render::detached(found, verbose, out))?;
-        let mut damaged = cleared.iter().map(|damage| (&damage.dev, damage.direction));
-        damaged.try_for_each(|(dev, way)| writeln!(out, "removed what was left of {dev} {way}"))
-    })?;
+    session.print(|out| gone.went(verbose, out))?;
     failure.map_or(Ok(()), Err)
 }

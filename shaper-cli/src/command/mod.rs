@@ -9,6 +9,7 @@ mod explain;
 mod file;
 mod flows;
 mod make;
+mod removal;
 mod rule;
 mod save;
 mod session;

@@ -22,8 +22,9 @@ struct Place<'a> {
 
 pub(super) fn run(args: &Rule, session: &mut Session<'_>) -> Result<()> {
     let (words, place, dry_run) = match &args.command {
-        RuleCommand::Add(args) => (&args.words, Place { dev: &args.dev, direction: args.direction }, args.dry_run),
-        RuleCommand::Replace(args) => (&args.words, Place { dev: &args.dev, direction: args.direction }, args.dry_run),
+        RuleCommand::Add(args) | RuleCommand::Replace(args) => {
+            (&args.words, Place { dev: &args.dev, direction: args.direction }, args.dry_run)
+        }
         RuleCommand::Del(args) => (&args.words, Place { dev: &args.dev, direction: args.direction }, args.dry_run),
         RuleCommand::List(args) => return list(args, session),
     };

@@ -32,12 +32,9 @@ use super::{
 };
 use crate::{
     error::{Error, Result},
-    model::{Explanation, Flow, Found, Per, Question, Rule, RuleStats, State},
+    model::{Explanation, Flow, Found, Per, Question, Rule, RuleStats, State, rule},
     state::{Directory, Owner, Place, Record, entry},
 };
-
-/// Name of the rule that matches what no other does.
-const DEFAULT_NAME: &str = "default";
 
 /// What runs the program.
 #[derive(Debug)]
@@ -227,14 +224,13 @@ impl Attachment {
     fn names(&self) -> impl Iterator<Item = (&str, u32)> {
         let Record { config, slots, .. } = self.record();
         let rules = config.rules.iter().zip(slots).map(|(rule, slot)| (rule.name.as_str(), slot.slot));
-        [(DEFAULT_NAME, DEFAULT_RULE)].into_iter().chain(rules)
+        [(rule::DEFAULT, DEFAULT_RULE)].into_iter().chain(rules)
     }
 
     /// The flows that have a bucket.
     pub(super) fn flows(&self, found: &Found) -> Result<Vec<Flow>> {
         let mapping = Mapping::new(&self.maps.flows)?;
         let record = self.record();
-        let names: HashMap<u32, &str> = self.names().map(|(name, slot)| (slot, name)).collect();
         let rules: HashMap<u32, &Rule> =
             record.slots.iter().zip(&record.config.rules).map(|(slot, rule)| (slot.slot, rule)).collect();
         let rows = table::rows(&mapping, record, &self.book()?, self.number(), clock::now()?);
@@ -244,7 +240,7 @@ impl Attachment {
             Flow {
                 dev: found.dev.clone(),
                 direction: found.direction,
-                rule: names.get(&row.slot).copied().unwrap_or(DEFAULT_NAME).into(),
+                rule: rule.map_or(rule::DEFAULT, |rule| &rule.name).into(),
                 per: rule.and_then(|rule| rule.per).unwrap_or(record.config.per),
                 key: row.key,
                 passed: row.passed,
@@ -260,7 +256,7 @@ impl Attachment {
     pub(super) fn rule_in(&self, slot: u32) -> (&str, Per) {
         let Record { config, slots, .. } = self.record();
         let rule = slots.iter().position(|held| held.slot == slot).and_then(|at| config.rules.get(at));
-        rule.map_or((DEFAULT_NAME, config.per), |rule| (&rule.name, rule.per.unwrap_or(config.per)))
+        rule.map_or((rule::DEFAULT, config.per), |rule| (&rule.name, rule.per.unwrap_or(config.per)))
     }
 
     /// The number of the configuration in force.

@@ -20,6 +20,7 @@ use super::{
     mapping::Mapping,
     rulebook::{self, Book},
     settings::settings,
+    table::tag_of,
 };
 use crate::{
     error::{Error, Result},
@@ -59,10 +60,7 @@ pub(super) fn explain(attachment: &Attachment, question: &Question) -> Result<Ex
     let limits = copy.book.limits(rule);
     let per = Per::from_u8(limits.per).unwrap_or(Per::Dev);
     let key = Key::of_flow(&facts).part(per, Prefix { v4: limits.prefix_v4, v6: limits.prefix_v6 });
-    let tag = match record.keying {
-        Keying::ByRule => key.tag_under(limits.id, &record.secret),
-        _ => key.tag(&record.secret),
-    };
+    let tag = tag_of(&key, rule, record, &copy.book.limits).unwrap_or_default();
     let set = &copy.flows.all()[tag as usize & (copy.flows.len() - 1)];
     let way = table::find::<Native>(set, tag);
     let state = states.all().get(rule as usize);

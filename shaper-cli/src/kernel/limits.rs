@@ -52,9 +52,12 @@ fn next(old: &RuleLimits, limits: &Limits, now: u64) -> RuleLimits {
 /// What to put in force where another rule was: the clocks go on, so that flows that were on them keep their debts until
 /// they move to the clocks of their new rules.
 fn begin(old: &RuleLimits, limits: &Limits, now: u64) -> RuleLimits {
-    change(old, limits, |old, bits, burst| match *old == Limit::default() {
-        true => Limit::new(bits, burst, now),
-        false => Limit { clock: old.clock.at_rate(bits, now), burst },
+    change(old, limits, |old, bits, burst| {
+        if *old == Limit::default() {
+            Limit::new(bits, burst, now)
+        } else {
+            Limit { clock: old.clock.at_rate(bits, now), burst }
+        }
     })
 }
 

@@ -76,8 +76,8 @@ pub(super) fn draft(record: &mut Record, old: Option<&Record>) -> Result<Draft> 
         text: many(text.len().div_ceil(WORD))?.max(1),
         shard_mask: 0,
     };
-    let least = Room::least(processors());
-    record.room = old.map_or(least, |old| old.room).grown(&needed, processors());
+    let processors = processors();
+    record.room = old.map_or_else(|| Room::least(processors), |old| old.room).grown(&needed, processors);
     Ok(Draft { compiled, text })
 }
 
@@ -233,7 +233,7 @@ impl Book {
 }
 
 /// The limits in one half, by slot; at least those of the default.
-pub(super) fn limits_of(maps: &Maps, half: u32) -> Result<Vec<RuleLimits>> {
+fn limits_of(maps: &Maps, half: u32) -> Result<Vec<RuleLimits>> {
     let rules = Mapping::<RuleLimits>::new(&maps.rules)?;
     Ok((0..rules.len() / 2).filter_map(|rule| rules.get(2 * rule + half as usize)).collect())
 }

@@ -70,7 +70,7 @@ fn read(set: &FlowSet, way: usize, record: &Record, limits: &[RuleLimits]) -> Op
         let stamp = Native::load(&state.rule);
         let words = set.keys[way].words.each_ref().map(Native::load);
         let Some(key) = Key::decode(&words) else { continue };
-        if stamp::is_moving(stamp) || !is_own(set, way, tag, stamp, record, limits) {
+        if stamp::is_moving(stamp) || tag_of(&key, stamp::rule(stamp), record, limits) != Some(tag) {
             continue;
         }
         let full_at = Native::load(&set.full_at[way]);
@@ -89,16 +89,18 @@ fn read(set: &FlowSet, way: usize, record: &Record, limits: &[RuleLimits]) -> Op
     None
 }
 
+/// The tag of a key under the rule in a slot; `None` if there is no such rule.
+pub(super) fn tag_of(key: &Key, slot: u32, record: &Record, limits: &[RuleLimits]) -> Option<u64> {
+    match record.keying {
+        Keying::ByRule => limits.get(slot as usize).map(|limits| key.tag_under(limits.id, &record.secret)),
+        _ => Some(key.tag(&record.secret)),
+    }
+}
+
 /// Whether the key beside a tag is the one that the tag is the hash of.
 pub(super) fn is_own(set: &FlowSet, way: usize, tag: u64, stamp: u64, record: &Record, limits: &[RuleLimits]) -> bool {
     let words = set.keys[way].words.each_ref().map(Native::load);
-    let Some(key) = Key::decode(&words) else { return false };
-    match record.keying {
-        Keying::ByRule => limits
-            .get(stamp::rule(stamp) as usize)
-            .is_some_and(|limits| key.tag_under(limits.id, &record.secret) == tag),
-        _ => key.tag(&record.secret) == tag,
-    }
+    Key::decode(&words).is_some_and(|key| tag_of(&key, stamp::rule(stamp), record, limits) == Some(tag))
 }
 
 impl Read {

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::{change::Change, limits::limits};
 use crate::{
-    args::{RuleAdd, RuleDel, RuleReplace, RuleWords},
+    args::{RuleDel, RuleEdit, RuleWords},
     compile::{Slotted, compile},
     error::{Error, Result},
     model::{Config, Device, Found, Limits, Match, Part, Ports, Rule, protocol, rule},
@@ -51,7 +51,7 @@ pub fn check_rule(words: &RuleWords) -> Result<()> {
 /// # Errors
 ///
 /// If the arguments do not go together, or not with the rules that are there.
-pub fn add(args: &RuleAdd, device: &Device, found: &Found) -> Result<RuleChange> {
+pub fn add(args: &RuleEdit, device: &Device, found: &Found) -> Result<RuleChange> {
     let matches = matches(&args.words)?;
     let name = match &args.words.name {
         Some(name) => name.clone(),
@@ -89,7 +89,7 @@ pub fn add(args: &RuleAdd, device: &Device, found: &Found) -> Result<RuleChange>
 /// # Errors
 ///
 /// If the arguments do not go together, or there is no such rule.
-pub fn replace(args: &RuleReplace, device: &Device, found: &Found) -> Result<RuleChange> {
+pub fn replace(args: &RuleEdit, device: &Device, found: &Found) -> Result<RuleChange> {
     let at = find(
         &args.words,
         found,

@@ -73,6 +73,36 @@ pub fn explain(question: &Question, answers: &[(&Found, Explanation)], out: &mut
     document("explanations", answers, |(found, answer)| Explained::of(question, found, answer), out)
 }
 
+/// Limits, of an attachment or of a rule.
+#[derive(Serialize)]
+struct Numbers {
+    rate_bits_per_second: Option<u64>,
+    burst_bytes: Option<u64>,
+    rate_packets_per_second: Option<u64>,
+    burst_packets: Option<u64>,
+    peak_bits_per_second: Option<u64>,
+    peak_burst_bytes: Option<u64>,
+    total_bits_per_second: Option<u64>,
+    total_burst_bytes: Option<u64>,
+}
+
+impl Numbers {
+    fn of(limits: &Limits) -> Self {
+        let bits = |limit: ByteLimit| limit.rate.bits_per_second();
+        let burst = |limit: ByteLimit| limit.burst.get();
+        Self {
+            rate_bits_per_second: limits.rate.map(bits),
+            burst_bytes: limits.rate.map(burst),
+            rate_packets_per_second: limits.pps.map(|limit| limit.rate.packets_per_second()),
+            burst_packets: limits.pps.map(|limit| limit.burst.get()),
+            peak_bits_per_second: limits.peak.map(bits),
+            peak_burst_bytes: limits.peak.map(burst),
+            total_bits_per_second: limits.total.map(bits),
+            total_burst_bytes: limits.total.map(burst),
+        }
+    }
+}
+
 #[derive(Serialize)]
 struct Attachment<'a> {
     netns: Option<&'a str>,
@@ -82,14 +112,8 @@ struct Attachment<'a> {
     hook: Hook,
     state: State,
     per: String,
-    rate_bits_per_second: Option<u64>,
-    burst_bytes: Option<u64>,
-    rate_packets_per_second: Option<u64>,
-    burst_packets: Option<u64>,
-    peak_bits_per_second: Option<u64>,
-    peak_burst_bytes: Option<u64>,
-    total_bits_per_second: Option<u64>,
-    total_burst_bytes: Option<u64>,
+    #[serde(flatten)]
+    limits: Numbers,
     action: String,
     account: AccountChoice,
     max_flows: u32,
@@ -103,8 +127,6 @@ impl<'a> Attachment<'a> {
     fn of(found: &'a Found) -> Self {
         let config = &found.config;
         let limits = &config.limits;
-        let bits = |limit: ByteLimit| limit.rate.bits_per_second();
-        let burst = |limit: ByteLimit| limit.burst.get();
         Self {
             netns: found.netns.as_deref(),
             dev: &found.dev,
@@ -113,14 +135,7 @@ impl<'a> Attachment<'a> {
             hook: found.hook,
             state: found.state,
             per: config.per.to_string(),
-            rate_bits_per_second: limits.rate.map(bits),
-            burst_bytes: limits.rate.map(burst),
-            rate_packets_per_second: limits.pps.map(|limit| limit.rate.packets_per_second()),
-            burst_packets: limits.pps.map(|limit| limit.burst.get()),
-            peak_bits_per_second: limits.peak.map(bits),
-            peak_burst_bytes: limits.peak.map(burst),
-            total_bits_per_second: limits.total.map(bits),
-            total_burst_bytes: limits.total.map(burst),
+            limits: Numbers::of(limits),
             action: action_word(limits),
             account: config.account,
             max_flows: config.max_flows,
@@ -245,14 +260,8 @@ struct Listed<'a> {
     sport: Option<String>,
     dport: Option<String>,
     per: String,
-    rate_bits_per_second: Option<u64>,
-    burst_bytes: Option<u64>,
-    rate_packets_per_second: Option<u64>,
-    burst_packets: Option<u64>,
-    peak_bits_per_second: Option<u64>,
-    peak_burst_bytes: Option<u64>,
-    total_bits_per_second: Option<u64>,
-    total_burst_bytes: Option<u64>,
+    #[serde(flatten)]
+    limits: Numbers,
     action: String,
     violate: String,
     block: bool,
@@ -262,8 +271,6 @@ impl<'a> Listed<'a> {
     fn of(found: &'a Found, rule: Option<&'a Rule>) -> Self {
         let config = &found.config;
         let limits = rule.map_or(&config.limits, |rule| &rule.limits);
-        let bits = |limit: ByteLimit| limit.rate.bits_per_second();
-        let burst = |limit: ByteLimit| limit.burst.get();
         let (port, sport, dport) = match rule.map_or(Ports::Any, |rule| rule.matches.ports) {
             Ports::Any => (None, None, None),
             Ports::Either(port) => (Some(port), None, None),
@@ -282,14 +289,7 @@ impl<'a> Listed<'a> {
             sport: sport.map(|sport| sport.to_string()),
             dport: dport.map(|dport| dport.to_string()),
             per: rule.and_then(|rule| rule.per).unwrap_or(config.per).to_string(),
-            rate_bits_per_second: limits.rate.map(bits),
-            burst_bytes: limits.rate.map(burst),
-            rate_packets_per_second: limits.pps.map(|limit| limit.rate.packets_per_second()),
-            burst_packets: limits.pps.map(|limit| limit.burst.get()),
-            peak_bits_per_second: limits.peak.map(bits),
-            peak_burst_bytes: limits.peak.map(burst),
-            total_bits_per_second: limits.total.map(bits),
-            total_burst_bytes: limits.total.map(burst),
+            limits: Numbers::of(limits),
             action: action_word(limits),
             violate: action::word(limits.violate),
             block: limits.block,
