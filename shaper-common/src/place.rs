@@ -1,8 +1,8 @@
 //! Where rules have keys or clocks of their own: which rule a packet meets, and which way of the flow table is its own.
 //!
-//! A flow that meets another rule than before takes its debts along, byte for byte: its buckets move from the old rule's
-//! clocks to the new one's. One CPU does that, and the way's [`stamp`] keeps the others away for those few
-//! instructions.
+//! A flow that meets another rule than before takes its debts along, byte for byte up to the new burst: its buckets move
+//! from the old rule's clocks to the new one's. One CPU does that, and the way's [`stamp`] keeps the others away for those
+//! few instructions.
 
 use crate::{
     abi::{DEFAULT_RULE, Keying, RuleLimits, feature},
@@ -17,7 +17,7 @@ use crate::{
 /// How often a CPU looks whether another one has finished moving a way, or finds it taken by somebody else.
 const MOVE_TRIES: u32 = 16;
 
-/// A packet that looks for its place. Plain numbers: the BPF object passes it to functions by reference.
+/// A packet that looks for its place. Plain numbers: the BPF object passes it to its functions through a map.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Seeker {

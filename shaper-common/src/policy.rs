@@ -239,7 +239,7 @@ pub fn judge<'a, L: Plane, P: Packet + ?Sized>(plane: &'a L, packet: &P) -> Deci
     let flow = way.map(|way| &set.state[way]);
     let decide = |answer| Decision { answer, cost, rule, flow };
     let Some(limits) = plane.limits(rule, config) else { return lost };
-    let features = if single { all } else { limits.features | all & feature::DEVICE_TOTAL };
+    let features = features(settings, limits);
     if features & feature::BLOCK != 0 {
         return decide(Answer::drop(Reason::Blocked));
     }
@@ -270,6 +270,13 @@ pub fn judge<'a, L: Plane, P: Packet + ?Sized>(plane: &'a L, packet: &P) -> Deci
     let way = way.map_or(NO_WAY, |way| way as u32);
     let case = Case { set: tag as u32 & settings.set_mask(), way, rule, cost, class, now, config };
     decide(plane.hear(packet, &case))
+}
+
+/// What of the limits of a rule counts.
+#[inline(always)]
+fn features<S: Settings>(settings: &S, limits: &RuleLimits) -> u8 {
+    let all = settings.features();
+    if matches!(settings.keying(), Keying::Single) { all } else { limits.features | all & feature::DEVICE_TOTAL }
 }
 
 #[inline(always)]
@@ -315,16 +322,14 @@ pub fn hear<L: Plane, P: Packet + ?Sized>(plane: &L, packet: &P, case: &Case) ->
     else {
         return lost;
     };
-    let all = plane.settings().features();
-    let (mut features, mut device, mut device_total) = (all, &limits.device_total, &state.device_total_full_at);
-    if !matches!(plane.settings().keying(), Keying::Single) {
-        features = all & (limits.features | feature::DEVICE_TOTAL);
-        if all & feature::DEVICE_TOTAL != 0 {
-            let (Some(limits), Some(state)) = (plane.limits(DEFAULT_RULE, config), plane.state(DEFAULT_RULE)) else {
-                return lost;
-            };
-            (device, device_total) = (&limits.device_total, &state.device_total_full_at);
-        }
+    // Those that no rule has are none: said once more, for a verifier.
+    let features = plane.settings().features() & features(plane.settings(), limits);
+    let (mut device, mut device_total) = (&limits.device_total, &state.device_total_full_at);
+    if !matches!(plane.settings().keying(), Keying::Single) && features & feature::DEVICE_TOTAL != 0 {
+        let (Some(limits), Some(state)) = (plane.limits(DEFAULT_RULE, config), plane.state(DEFAULT_RULE)) else {
+            return lost;
+        };
+        (device, device_total) = (&limits.device_total, &state.device_total_full_at);
     }
     let total = &state.total_full_at;
     if way < NO_WAY {

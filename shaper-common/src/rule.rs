@@ -169,14 +169,12 @@ pub fn lookup<R: Rules + ?Sized>(rules: &R, half: u32, words: &[u64; KEY_WORDS])
     best.rule
 }
 
-/// The chain of the interval that holds an address: the one with the last boundary that is not behind it.
+/// The chain of the interval that holds an address: the one with the last boundary that is not behind it. The table has
+/// boundaries.
 #[inline(always)]
 #[must_use]
 pub fn interval<R: Rules + ?Sized>(rules: &R, table: Table, address: [u64; 2]) -> u32 {
     let Table { mut first, mut len } = table;
-    if len == 0 {
-        return NO_LINK;
-    }
     for _ in 0..MAX_STEPS {
         if len <= 1 {
             break;

@@ -2,7 +2,8 @@
 //!
 //! From the bottom up: quantities as people type them ([`units`]), time and arithmetic ([`clock`], [`window`],
 //! [`throughput`], [`level`], [`contention`]), packets ([`parser`], [`key`], [`cost`]), the flow table ([`siphash`],
-//! [`table`], [`claim_races`], [`place`]), the decision ([`policy`]) and the contract with the object ([`abi`]).
+//! [`table`], [`claim_races`], [`stamps`], [`place`]), rules ([`rules`]), the decision ([`policy`]) and the contract with
+//! the object ([`abi`]).
 
 mod abi;
 mod claim_races;

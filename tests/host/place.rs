@@ -285,9 +285,8 @@ fn of_two_processors_that_move_a_way_one_does_and_every_byte_is_owed() {
     }
 }
 
-#[test]
-fn a_charge_by_the_old_clock_costs_at_most_a_burst() {
-    // It has read the old configuration and stamp; then others move the way and use it.
+/// A packet under `config`, and some under the other configuration before each of its steps: they cost at most a burst.
+fn costs_at_most_a_burst(config: u64) {
     for shape in shapes() {
         for packets in [1, 3] {
             for step in 0.. {
@@ -296,11 +295,11 @@ fn a_charge_by_the_old_clock_costs_at_most_a_burst() {
                 let between = {
                     let (world, passed) = (world.clone(), Rc::clone(&passed));
                     move || {
-                        let more = (0..packets).filter(|_| world.passes(1, 0, FLOW)).count() as u64;
+                        let more = (0..packets).filter(|_| world.passes(1 - config, 0, FLOW)).count() as u64;
                         passed.set(passed.get() + more);
                     }
                 };
-                let Some(first) = race(&world, 0, FLOW, step, between) else { break };
+                let Some(first) = race(&world, config, FLOW, step, between) else { break };
                 let case = format!("{packets} before step {step}, {shape:?}");
                 finish(&world, &shape, passed.get() + u64::from(first), &case);
             }
@@ -309,25 +308,14 @@ fn a_charge_by_the_old_clock_costs_at_most_a_burst() {
 }
 
 #[test]
+fn a_charge_by_the_old_clock_costs_at_most_a_burst() {
+    // It has read the old configuration and stamp; then others move the way and use it.
+    costs_at_most_a_burst(0);
+}
+
+#[test]
 fn a_move_during_which_others_charge_by_the_old_clock_costs_at_most_a_burst() {
-    for shape in shapes() {
-        for packets in [1, 3] {
-            for step in 0.. {
-                let world = in_debt(&shape);
-                let passed = Rc::new(Cell::new(0));
-                let between = {
-                    let (world, passed) = (world.clone(), Rc::clone(&passed));
-                    move || {
-                        let more = (0..packets).filter(|_| world.passes(0, 0, FLOW)).count() as u64;
-                        passed.set(passed.get() + more);
-                    }
-                };
-                let Some(first) = race(&world, 1, FLOW, step, between) else { break };
-                let case = format!("{packets} before step {step}, {shape:?}");
-                finish(&world, &shape, passed.get() + u64::from(first), &case);
-            }
-        }
-    }
+    costs_at_most_a_burst(1);
 }
 
 /// After a race of the flow's packets, of which `passed` passed.

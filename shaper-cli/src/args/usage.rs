@@ -338,6 +338,11 @@ mod tests {
                 "`rule del eth0`: no rule is named",
                 "name it with --name NAME, or say what it matches; `shaper rule list DEV` lists the rules",
             ),
+            (
+                "rule add eth0 --name -> --block",
+                "`--name`: `->` looks like an option",
+                "names have 1 to 64 bytes that can be shown, no `-` first, and none is `default`",
+            ),
             ("rule list", "`DEV`: missing", "usage: shaper rule list <DEV>"),
             ("stats --rule a --all", "`--rule`: cannot go with `--all`", "leave out one of the two"),
             ("explain eth0", "`PACKET`: missing", "usage: shaper explain <DEV> <PACKET>..."),
