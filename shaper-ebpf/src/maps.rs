@@ -54,8 +54,8 @@ pub(crate) fn flows(set: u32) -> Option<&'static FlowSet> {
 
 #[inline(always)]
 pub(crate) fn epoch() -> u64 {
-    // SAFETY: array elements are never freed; the word is aligned, and the tool changes it in one step at any time.
-    CONTROL.get_ptr(0).map_or(0, |control| unsafe { (&raw const (*control).epoch).read_volatile() })
+    // SAFETY: array elements are never freed; this is one aligned word, which the tool changes in one step at any time.
+    CONTROL.get_ptr(0).map_or(0, |control| unsafe { control.read_volatile() }.epoch)
 }
 
 #[inline(always)]

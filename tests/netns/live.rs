@@ -57,6 +57,21 @@ fn a_flow_takes_its_debt_from_rule_to_rule() {
 }
 
 #[test]
+fn the_first_rule_with_a_key_of_its_own_starts_every_bucket_full_and_says_so() {
+    let net = two_ns();
+    let path = Direction::Ingress.of(&net);
+    let limit = Tool::on(&net.near).attach("--rate 8bit --burst 640b");
+    let passes = || path.passes(&path.udp4(), 30);
+    assert_eq!(passes(), 10);
+    let said = limit.change_rules("add 10.0.0.0/8 --name a --rate 8bit --per src");
+    assert!(said.stderr.contains("note: buckets have other keys now: every one starts full"), "{said}");
+    assert_eq!(passes(), 10);
+    let said = limit.change_rules("add 10.1.0.0/16 --name b --rate 8bit --per dst");
+    assert!(!said.stderr.contains("note: "), "{said}");
+    assert_eq!(passes(), 0, "the second is no news");
+}
+
+#[test]
 fn a_rule_keeps_its_levels_while_others_come_and_go() {
     let net = two_ns();
     let direction = Direction::Ingress;

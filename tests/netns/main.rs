@@ -16,6 +16,7 @@ mod detach;
 mod devices;
 mod errors;
 mod exempt;
+mod explain;
 mod file;
 mod growth;
 mod harness;

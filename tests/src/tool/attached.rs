@@ -2,8 +2,11 @@
 
 use std::thread;
 
-use super::{Flow, Ran, RuleStats, Tool};
-use crate::{topology::contained, traffic::Direction};
+use super::{Explanation, Flow, Ran, RuleStats, Tool};
+use crate::{
+    topology::contained,
+    traffic::{Direction, UdpFrame},
+};
 
 /// A limit on the device of a host. Dropping it detaches; if the test has failed, it shows the state first.
 #[derive(Debug)]
@@ -68,6 +71,17 @@ impl<'a> Attached<'a> {
         let mut flows = self.flows(direction);
         assert_eq!(flows.len(), 1, "{flows:?}");
         flows.remove(0)
+    }
+
+    /// What would happen to a frame that crosses the device in this direction.
+    ///
+    /// # Panics
+    ///
+    /// If the tool fails, or says nothing of this direction.
+    #[must_use]
+    pub fn explain(&self, direction: Direction, frame: &UdpFrame) -> Explanation {
+        let said = self.tool.explain(&self.tool.host.dev, frame);
+        said.into_iter().find(|said| said.direction == direction).expect("it is limited in this direction")
     }
 
     /// Changes limits.

@@ -25,6 +25,20 @@ pub(super) struct Flows {
     pub(super) flows: Vec<Flow>,
 }
 
+#[derive(Deserialize)]
+pub(super) struct Explanations {
+    #[serde(rename = "schema")]
+    _schema: Schema,
+    pub(super) explanations: Vec<Explanation>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Rules {
+    #[serde(rename = "schema")]
+    _schema: Schema,
+    pub(super) rules: Vec<Rule>,
+}
+
 /// The version of the JSON, which is 1.
 struct Schema;
 
@@ -167,6 +181,86 @@ pub struct Flow {
     pub level_bytes: Option<u64>,
 }
 
+/// What `explain` says of a packet.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
+pub struct Explanation {
+    /// Direction.
+    pub direction: Direction,
+    /// The rule it meets.
+    pub rule: String,
+    /// What its bucket is keyed by.
+    pub per: String,
+    /// Whether it has one.
+    pub tracked: bool,
+    /// The limits it has to fit.
+    pub layers: Vec<Layer>,
+    /// What it costs.
+    pub cost_bytes: u64,
+    /// `pass` or `drop`.
+    pub verdict: String,
+    /// Why.
+    pub reason: String,
+    /// Whether it would pass with a mark.
+    pub marked: bool,
+}
+
+/// A limit, and what its bucket holds.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
+pub struct Layer {
+    /// The reason of what it refuses.
+    pub reason: String,
+    /// Bytes or packets in it.
+    pub level: u64,
+    /// The most it holds.
+    pub burst: u64,
+}
+
+/// A rule in `rule list`.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
+pub struct Rule {
+    /// Device.
+    pub dev: String,
+    /// Direction.
+    pub direction: Direction,
+    /// Name.
+    pub name: String,
+    /// Prefixes.
+    pub r#match: Vec<String>,
+    /// Whose address; null for the default.
+    #[serde(deserialize_with = "nullable")]
+    pub side: Option<String>,
+    /// Protocol.
+    #[serde(deserialize_with = "nullable")]
+    pub proto: Option<String>,
+    /// Source or destination port.
+    #[serde(deserialize_with = "nullable")]
+    pub port: Option<String>,
+    /// Source port.
+    #[serde(deserialize_with = "nullable")]
+    pub sport: Option<String>,
+    /// Destination port.
+    #[serde(deserialize_with = "nullable")]
+    pub dport: Option<String>,
+    /// Who shares a bucket.
+    pub per: String,
+    /// Rate.
+    #[serde(deserialize_with = "nullable")]
+    pub rate_bits_per_second: Option<u64>,
+    /// Burst.
+    #[serde(deserialize_with = "nullable")]
+    pub burst_bytes: Option<u64>,
+    /// Packets per second.
+    #[serde(deserialize_with = "nullable")]
+    pub rate_packets_per_second: Option<u64>,
+    /// Total of the rule.
+    #[serde(deserialize_with = "nullable")]
+    pub total_bits_per_second: Option<u64>,
+    /// What happens above the rate.
+    pub action: String,
+    /// Whether everything is dropped.
+    pub block: bool,
+}
+
 impl<'de> Deserialize<'de> for Direction {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let word = String::deserialize(from)?;
@@ -195,6 +289,19 @@ impl RuleStats {
 }
 
 impl Reasons {
+    /// What has this reason.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such reason.
+    #[must_use]
+    pub fn of(&self, reason: &str) -> Count {
+        let Self { conform, rate, pps, peak, total, device_total, oversize, untracked, blocked, delay, exempt } = self;
+        let all = [conform, rate, pps, peak, total, device_total, oversize, untracked, blocked, delay, exempt];
+        let at = shaper_common::verdict::Reason::ALL.iter().position(|known| known.name() == reason);
+        *all[at.unwrap_or_else(|| panic!("no reason `{reason}`"))]
+    }
+
     /// Sum of all but `exempt`.
     #[must_use]
     pub fn judged(&self) -> Count {

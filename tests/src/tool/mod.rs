@@ -8,13 +8,14 @@ mod step;
 
 pub use attached::Attached;
 pub use config::Config;
-pub use json::{Attachment, Flow, Reasons, RuleStats};
+pub use json::{Attachment, Explanation, Flow, Layer, Reasons, Rule, RuleStats};
 pub use ran::Ran;
 pub use step::{Call, End, Stepped};
 
 use std::{
     env,
     fs::{self, Permissions},
+    net::{IpAddr, SocketAddr},
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
@@ -23,7 +24,7 @@ use std::{
 
 use serde::de::DeserializeOwned;
 
-use crate::topology::Host;
+use crate::{topology::Host, traffic::UdpFrame};
 
 /// The tool, as it is started to work on one host's network.
 #[derive(Clone, Debug)]
@@ -260,6 +261,29 @@ impl<'a> Tool<'a> {
         self.json::<json::Flows>("flows", dev).flows
     }
 
+    /// What `rule list` shows.
+    ///
+    /// # Panics
+    ///
+    /// As [`Tool::status`].
+    #[must_use]
+    pub fn rules(&self, dev: &str) -> Vec<Rule> {
+        self.parsed::<json::Rules>(&["-j", "rule", "list", dev]).rules
+    }
+
+    /// What `explain` says of a frame.
+    ///
+    /// # Panics
+    ///
+    /// As [`Tool::status`].
+    #[must_use]
+    pub fn explain(&self, dev: &str, frame: &UdpFrame) -> Vec<Explanation> {
+        let end = |address: IpAddr, port: u16| SocketAddr::new(address, port).to_string();
+        let packet = format!("udp {} > {}", end(frame.src, frame.sport), end(frame.dst, frame.dport));
+        let bytes = frame.len.to_string();
+        self.parsed::<json::Explanations>(&["-j", "explain", dev, &packet, "--bytes", &bytes]).explanations
+    }
+
     /// Everything the tool can say about its namespace, for failure messages.
     #[must_use]
     pub fn state(&self) -> String {
@@ -268,8 +292,11 @@ impl<'a> Tool<'a> {
     }
 
     fn json<T: DeserializeOwned>(&self, command: &str, dev: Option<&str>) -> T {
-        let args: Vec<&str> = ["-j", command].into_iter().chain(dev).collect();
-        let ran = self.run(&args);
+        self.parsed(&["-j", command].into_iter().chain(dev).collect::<Vec<_>>())
+    }
+
+    fn parsed<T: DeserializeOwned>(&self, args: &[&str]) -> T {
+        let ran = self.run(args);
         assert!(ran.code == Some(0), "{ran}");
         serde_json::from_str(&ran.stdout).unwrap_or_else(|error| panic!("not the promised JSON: {error}\n{ran}"))
     }
